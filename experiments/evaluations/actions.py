@@ -1,4 +1,4 @@
-"""What may be done: evaluations are started, stopped, resumed, scored again, repaired and deleted."""
+"""Actions on evaluations: start, stop, resume, score again, repair, delete."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from experiments.pairwise import sources
 from experiments.sweeps import of_evaluation
 
 STARTS = Role.RESEARCHER
-"""Who starts evaluations: they may cost money."""
+"""Minimum role to start evaluations, which may cost money."""
 HEAVIEST = 1.0
-"""Weight that a repaired unit may have, at most: it is made to count less, never more."""
+"""Exclusive maximum of a repaired unit's weight: repair only reduces weights."""
 
 
 def start(actor: Actor, form: NewEvaluation) -> Evaluation:
-    """The evaluation that a form asks for, at work. Raises InvalidInput for a form with problems."""
+    """Start the evaluation described by a form. Raises InvalidInput for a form with problems."""
     actor.require(STARTS)
     if not form.is_valid():
         raise InvalidInput(form.problems[0], next(iter(form.errors)))
@@ -44,7 +44,7 @@ def start(actor: Actor, form: NewEvaluation) -> Evaluation:
 
 @transaction.atomic
 def begin(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
-    """Save an evaluation that was drafted, and have a worker plan and do it; else whoever called claims its job."""
+    """Save a drafted evaluation and enqueue its job. Without `enqueue`, the caller claims the job."""
     evaluation.owner = actor.person
     evaluation.job = _make_job(actor, evaluation)
     evaluation.save()
@@ -52,6 +52,7 @@ def begin(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Eval
     if enqueue:
         queue.ask_for_work(evaluation.job.pk)
     else:
+        # A stopped job is not picked up by workers, and the command can claim it
         Job.objects.filter(pk=evaluation.job.pk).update(status=JobStatus.STOPPED)
     return evaluation
 
@@ -62,8 +63,8 @@ def _make_job(actor: Actor, evaluation: Evaluation) -> Job:
 
 @transaction.atomic
 def stop(actor: Actor, evaluation: Evaluation) -> None:
-    """Have it stop after the step it is at, and no round of its runs begin. What was measured is kept; `resume` goes on
-    with the rest."""
+    """Stop it after its current step, and stop rounds of its runs from starting. Measurements are kept; `resume`
+    continues."""
     _require_own(actor, evaluation)
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
@@ -81,8 +82,8 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
 
 @transaction.atomic
 def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seconds: float | None = None) -> Evaluation:
-    """Go on where it stopped or failed: what is measured is not measured again. `cost` in US dollars and `seconds`,
-    where given, take the place of its limits; both are of the whole, so one that was reached has to be raised."""
+    """Continue where it stopped or failed; nothing is measured twice. `cost` in US dollars and `seconds` replace its
+    limits. Both are totals, so a limit that was reached must be raised."""
     _require_own(actor, evaluation)
     for name, value in (("cost", cost), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value > 0):
@@ -101,12 +102,12 @@ def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seco
 
 
 def _lock_job(evaluation: Evaluation) -> Job | None:
-    """The job as it is now, so that nobody changes it meanwhile; None where it was never asked for, or is deleted."""
+    """Return the job, locked against changes; None if it never had one or it was deleted."""
     return Job.objects.select_for_update().filter(evaluation=evaluation).first()
 
 
 def _lock_at_rest(evaluation: Evaluation, remedy: str) -> Job | None:
-    """The same of one that nobody is at. Raises StateConflict."""
+    """Return the locked job. Raises StateConflict if it is queued or running."""
     job = _lock_job(evaluation)
     if job is not None and job.status in MOVING:
         raise StateConflict(f"The evaluation is at work: {remedy}.")
@@ -126,8 +127,8 @@ def _work_again(actor: Actor, evaluation: Evaluation, job: Job | None) -> None:
 
 @transaction.atomic
 def score_again(actor: Actor, evaluation: Evaluation) -> Evaluation:
-    """Have every label scored anew, as after an update that changes how labels are read: by what is recorded, so that
-    no run is played and no source asked again. What failed is tried again. What it cost so far is kept."""
+    """Score every label again, for example after an update that reads labels differently. Uses recorded data: no run is
+    played and no source asked. Failed items are tried again, and earlier cost is kept."""
     _require_own(actor, evaluation)
     job = _lock_at_rest(evaluation, "score it again when it is done")
     items = list(evaluation.items.filter(status__in=(ItemStatus.DONE, ItemStatus.FAILED)))
@@ -144,8 +145,8 @@ def score_again(actor: Actor, evaluation: Evaluation) -> Evaluation:
 
 @transaction.atomic
 def repair(actor: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
-    """Have a worker multiply what the units judged spurious weigh in the classifier's head by `factor`, 0 to 1, and
-    measure accuracy by group before and after. Kept as `options["repair"]`."""
+    """Multiply the head's weights of units judged spurious by `factor`, 0 to 1, and measure accuracy by group before
+    and after. Stored as `options["repair"]`."""
     _require_own(actor, evaluation)
     if not evaluation.row_of_kind.repairs:
         raise StateConflict("Only an evaluation of spurious features has units to repair.")
@@ -166,24 +167,24 @@ def repair(actor: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
 
 @transaction.atomic
 def ask_people(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
-    """Have people label a quarter of the units: an item and a run for each, which any researcher may write. What they
-    conclude is checked when the evaluation goes on. Raises StateConflict."""
+    """Ask people to label a quarter of the units: an item and a run each, which any researcher may write. Their
+    conclusions are checked when the evaluation resumes. Raises StateConflict."""
     _require_own(actor, evaluation)
     if not evaluation.row_of_kind.people_label:
         raise StateConflict("People label units and synthetic neurons; this evaluation is of something else.")
     if not evaluation.planned:
         raise StateConflict("Its units are not drawn yet: ask people once a worker has planned it.")
-    _lock_job(evaluation)  # of two who ask at once, one is first
+    _lock_job(evaluation)  # Of two simultaneous requests, one must wait
     added = people.add_items(actor, evaluation)
     if not added:
         raise StateConflict("People have labels in this evaluation already, or it has no units.")
-    return added  # each of their runs is on record as one that was asked for
+    return added  # Each of their runs is audited on its own
 
 
 @transaction.atomic
 def delete(actor: Actor, evaluation: Evaluation) -> None:
-    """Remove an evaluation with its items, and stop its runs; these, labels and checks stay. Raises StateConflict while
-    it is at work."""
+    """Delete an evaluation with its items, and stop its runs. Runs, labels and checks remain. Raises StateConflict
+    while it is queued or running."""
     _require_own(actor, evaluation)
     job = _lock_at_rest(evaluation, "stop it before it is deleted")
     audit.record(actor, Verb.EVALUATION_DELETED, evaluation)
@@ -194,13 +195,13 @@ def delete(actor: Actor, evaluation: Evaluation) -> None:
 
 
 def _require_own(actor: Actor, evaluation: Evaluation) -> None:
-    """Whoever started it, and admins, while they may start any."""
+    """Only its owner and admins may change it, if they may start evaluations."""
     actor.require(STARTS)
     actor.require_own("started this evaluation", evaluation.owner_id)
 
 
 def check_source(actor: Actor, source: str, most: int = 1_000) -> Evaluation:
-    """Have every label of a source checked: an evaluation of kind `labels`."""
+    """Start an evaluation of kind `labels` for every label of a source."""
     actor.require(STARTS)
     sent = QueryDict(mutable=True)
     sent.update(

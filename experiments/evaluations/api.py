@@ -1,4 +1,4 @@
-"""Evaluations for scripts: started, stopped, resumed, repaired, deleted; figures, items, two side by side."""
+"""API of evaluations: start, stop, resume, repair, delete, compare; results and items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class EvaluationIn(Body):
-    """What is measured; which fields count depends on the kind. Those left out have values that suit it."""
+    """What to measure. Which fields apply depends on the kind. Omitted fields get defaults that fit it."""
 
     kind: EvaluationKind = Field(strict=False, examples=["synthetic"])
     name: str = Field("", max_length=120, pattern=NO_NUL)
@@ -69,14 +69,14 @@ class EvaluationIn(Body):
 
 
 class BudgetIn(Body):
-    """Limits of the whole that take the place of those it has."""
+    """Limits of the whole evaluation that replace the current ones."""
 
     cost: Limit | None = None
     seconds: Limit | None = None
 
 
 class RepairIn(Body):
-    """What the units judged spurious weigh from now on; 0 leaves them out."""
+    """New weight of the units judged spurious; 0 removes them."""
 
     factor: float = Field(0.0, ge=0, lt=1)
 
@@ -95,7 +95,7 @@ class FigureOut(RowOut):
 
 
 class EvaluationOut(RowOut):
-    """How far an evaluation is; `unfinished` while items are left, whatever its figures say."""
+    """The state of an evaluation. `unfinished` is true while items are left, whatever its figures say."""
 
     id: int
     kind: str
@@ -123,7 +123,7 @@ class EvaluationOut(RowOut):
 
 
 class EvaluationResultOut(Schema):
-    """An evaluation with what it found so far; tables and plots as their pages draw them."""
+    """An evaluation with its results so far. Tables and plots are those of its page."""
 
     evaluation: EvaluationOut
     figures: list[FigureOut]
@@ -134,7 +134,7 @@ class EvaluationResultOut(Schema):
 
 
 class EvaluationItemOut(RowOut):
-    """One unit by one source: the run, the label, its check, what it scored."""
+    """One unit by one source: the run, the label, its check and scores."""
 
     id: int
     position: int
@@ -154,7 +154,7 @@ class EvaluationItemOut(RowOut):
 
 
 class FigurePairOut(RowOut):
-    """A figure in both."""
+    """A figure in both evaluations."""
 
     label: str
     a: FigureOut | None
@@ -164,7 +164,7 @@ class FigurePairOut(RowOut):
 
 
 class ItemPairOut(Schema):
-    """One unit by one source in both."""
+    """One unit by one source in both evaluations."""
 
     name: str
     a: int | None
@@ -173,7 +173,7 @@ class ItemPairOut(Schema):
 
 
 class EvaluationsComparedOut(Schema):
-    """Two evaluations of one kind; differences are b less a."""
+    """Two evaluations of one kind. Differences are b minus a."""
 
     a: EvaluationOut
     b: EvaluationOut
@@ -191,13 +191,13 @@ def _find(pk: int) -> Any:
 
 
 def _shape(row: Any) -> EvaluationOut:
-    """A row of `with_progress`."""
+    """Convert a row of `with_progress`."""
     row.state, row.said = lists.state_of(row), row.job.result if row.job else ""
     return EvaluationOut.from_orm(row)
 
 
 def _shape_item(names: Names) -> Any:
-    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
+    """Return a function that converts an item for this viewer. Fields that reveal a hidden system are left out."""
 
     def shape(item: EvaluationItem) -> EvaluationItemOut:
         place = place_of(item)
@@ -226,7 +226,7 @@ def _shape_item(names: Names) -> Any:
 def list_evaluations(
     request: HttpRequest, paging: Query[Paging], kind: EvaluationKind | None = None
 ) -> ListPage[EvaluationOut]:
-    """The newest first; of one kind, where it is named."""
+    """Newest first, optionally of one kind."""
     allow(request)
     rows = lists.list_evaluations({"kind": kind or ""})
     return page(request, rows, ["-pk"], paging, _shape)
@@ -234,7 +234,7 @@ def list_evaluations(
 
 @router.post("/evaluations", response={201: EvaluationOut}, summary="Start an evaluation")
 def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpResponse) -> Status[object]:
-    """Takes a researcher. A worker plans its items and does them one by one."""
+    """Needs the role researcher. A worker plans its items and does them one by one."""
     by = Actor.behind(request, allow(request, actions.STARTS, TokenScope.RUN))
 
     def make() -> tuple[EvaluationOut, str]:
@@ -254,7 +254,8 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
 
 @router.get("/evaluations/compare", response=EvaluationsComparedOut, summary="Compare two evaluations")
 def compare_two_evaluations(request: HttpRequest, a: RowNumber, b: RowNumber) -> EvaluationsComparedOut:
-    """Of the same kind: figures with their differences, items that got worse, items unfinished in either."""
+    """Both must be of one kind. Returns figures with differences, items that got worse, and items unfinished in
+    either."""
     user = allow(request)
     one, other = _find(a), _find(b)
     if one.kind != other.kind or one.pk == other.pk:
@@ -289,7 +290,7 @@ def _shape_pair(pair: ItemPair) -> ItemPairOut:
 
 @router.get("/evaluations/{pk}", response=EvaluationResultOut, summary="Read an evaluation")
 def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
-    """How far it is, and what it found so far."""
+    """Its state and its results so far."""
     user = allow(request)
     row = _find(pk)
     result = read_result(row, lists.list_hidden(row, Names(user)))
@@ -307,7 +308,7 @@ def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
 def list_evaluation_items(
     request: HttpRequest, pk: Id, paging: Query[Paging], source: Words = "", group: Words = "", status: Words = ""
 ) -> ListPage[EvaluationItemOut]:
-    """In the order in which they are done. Those of units that people write labels of come once they have finished."""
+    """In the order of execution. Items of units that people are labelling appear after they have finished."""
     user = allow(request)
     row = find(Evaluation.objects.all(), pk=pk)
     chosen = {"source": source, "group": group, "status": status, "order": "position"}
@@ -316,7 +317,7 @@ def list_evaluation_items(
 
 @router.post("/evaluations/{pk}/stop", response=EvaluationOut, summary="Stop an evaluation")
 def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
-    """After the item it is at; what was measured is kept."""
+    """Stops after the current item. Measurements are kept."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.stop(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
@@ -324,7 +325,7 @@ def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
 
 @router.post("/evaluations/{pk}/resume", response=EvaluationOut, summary="Resume an evaluation")
 def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> EvaluationOut:
-    """Where it stopped or failed; nothing is measured twice."""
+    """Continues where it stopped or failed. Nothing is measured twice."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.resume(Actor.behind(request, user), _find(pk), wanted.cost, wanted.seconds)
     return _shape(_find(pk))
@@ -332,7 +333,7 @@ def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> Evaluat
 
 @router.post("/evaluations/{pk}/score", response=EvaluationOut, summary="Score an evaluation again")
 def score_evaluation_again(request: HttpRequest, pk: Id) -> EvaluationOut:
-    """By what is recorded: no run is played again and no label asked for. What failed is tried again."""
+    """Uses recorded data: no run is played and no label requested again. Failed items are tried again."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.score_again(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
@@ -340,7 +341,7 @@ def score_evaluation_again(request: HttpRequest, pk: Id) -> EvaluationOut:
 
 @router.post("/evaluations/{pk}/repair", response=EvaluationOut, summary="Repair a classifier")
 def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> EvaluationOut:
-    """Of an evaluation of spurious features: accuracy by group before and after comes as tables of its result."""
+    """For evaluations of spurious features. Accuracy by group before and after is added to the tables of its result."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.repair(Actor.behind(request, user), _find(pk), wanted.factor)
     return _shape(_find(pk))
@@ -348,8 +349,8 @@ def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> Evaluat
 
 @router.post("/evaluations/{pk}/people", response=EvaluationOut, summary="Ask people for labels")
 def ask_people_for_labels(request: HttpRequest, pk: Id) -> EvaluationOut:
-    """Of a quarter of the units: an item and a run for each, which any researcher may write. What they conclude is
-    checked when the evaluation is resumed; `waiting_items` says how many have not."""
+    """Asks for labels of a quarter of the units: an item and a run each, which any researcher may write. Their
+    conclusions are checked when the evaluation resumes; `waiting_items` counts the unfinished ones."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.ask_people(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
@@ -357,7 +358,7 @@ def ask_people_for_labels(request: HttpRequest, pk: Id) -> EvaluationOut:
 
 @router.delete("/evaluations/{pk}", response={204: None}, summary="Delete an evaluation")
 def delete_evaluation(request: HttpRequest, pk: Id) -> Status[None]:
-    """With its items; runs, labels and checks behind them stay."""
+    """Deletes its items too. Their runs, labels and checks remain."""
     user = allow(request, actions.STARTS, TokenScope.WRITE)
     actions.delete(Actor.behind(request, user), _find(pk))
     return Status(204, None)

@@ -1,4 +1,4 @@
-"""Which sparse auto-encoders an evaluation compares with their layer: they have to take the same layer apart."""
+"""Sparse autoencoders that an evaluation compares with their layer. All must belong to the same layer."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from experiments.core.errors import InvalidInput
 from experiments.models import SparseAutoencoderRow
 
 MAX_AUTOENCODERS = 12
-"""Auto-encoders of one evaluation."""
+"""Maximum number of autoencoders in one evaluation."""
 _PLACE = ("model_key", "model_revision", "layer")
-"""What the cards of all have in common."""
+"""Fields of the card that all must share."""
 
 
 def list_autoencoders() -> list[SparseAutoencoderRow]:
-    """Those that can be used, by layer, the sparsest first."""
+    """Return usable autoencoders by layer, the sparsest first."""
     return sorted(_list_usable(), key=lambda row: (*(row.card[name] for name in _PLACE), *_order(row)))
 
 
 def _list_usable() -> list[SparseAutoencoderRow]:
-    """Without those of whose card nothing can be read."""
+    """Return available autoencoders with a readable card."""
     rows = SparseAutoencoderRow.objects.filter(model__available=True).select_related("model")
     return [row for row in rows if row.card]
 
@@ -30,7 +30,7 @@ def _order(row: SparseAutoencoderRow) -> tuple[float, str]:
 
 
 def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
-    """The auto-encoders of these models, as "sae:NAME"; the sparsest first. Raises InvalidInput."""
+    """Return the autoencoders of these models ("sae:NAME"), the sparsest first. Raises InvalidInput."""
     if not 1 <= len(set(names)) <= MAX_AUTOENCODERS:
         raise InvalidInput(
             f"Choose 1 to {MAX_AUTOENCODERS} auto-encoders of a layer, not {len(set(names))}.", "autoencoders"
@@ -51,7 +51,7 @@ def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
 
 
 def compare_options(names: Sequence[str]) -> dict[str, Any]:
-    """What an evaluation of these keeps: their names, model and layer below. Raises InvalidInput."""
+    """Return the options of an evaluation of these: names, model and layer. Raises InvalidInput."""
     rows = find_compared(names)
     card = rows[0].card
     return {

@@ -1,4 +1,4 @@
-"""AIM's claims, with ours beside, for scripts."""
+"""API of AIM's claims next to our figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.evaluations.api import router
 
 
 class OwnFigureOut(Schema):
-    """What was found here, in an evaluation or in a pairwise trial; the other is null."""
+    """A figure measured here, in an evaluation or a pairwise trial; the other one is null."""
 
     evaluation: int | None
     trial: int | None
@@ -24,7 +24,7 @@ class OwnFigureOut(Schema):
 
 
 class ClaimOut(Schema):
-    """A claim of the paper; `claimed` is null where it gives no number."""
+    """A claim of the paper. `claimed` is null if it gives no number."""
 
     key: str
     words: str
@@ -35,7 +35,7 @@ class ClaimOut(Schema):
 
 @router.get("/claims", response=list[ClaimOut], summary="Read AIM's claims beside ours")
 def read_claims(request: HttpRequest) -> list[ClaimOut]:
-    """Absence of evidence is not evidence of absence."""
+    """Figures that have not been measured are missing, which is no evidence against a claim."""
     allow(request)
     return [
         ClaimOut(

@@ -1,4 +1,4 @@
-"""AIM's claims, with what the newest evaluations found beside each."""
+"""Page of AIM's claims, each with the figures of the newest evaluations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.record.evaluations import CAVEAT
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """All claims; what was not measured yet says how to."""
+    """Show all claims. Those not measured yet say how to measure them."""
     access.require(request)
     context = {
         "breadcrumbs": [("Evaluations", reverse("evaluations")), ("What AIM claims", request.path)],

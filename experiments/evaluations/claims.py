@@ -1,7 +1,7 @@
-"""What AIM claims, with what was measured here set beside each claim, and how to measure what nobody has yet.
+"""AIM's claims, our figures for each, and how to measure what is missing.
 
-AIM is the paper this application builds; its figures come without intervals, auto-encoders or code, so that they are
-claims to test. See `workers.jobs.evaluations` for how ours are measured.
+AIM is the paper that this application implements. It gives figures without intervals, autoencoders or code, so they are
+claims to test. `workers.jobs.evaluations` measures ours.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _ASK = (
     "close the trial."
 )
 Sort = tuple[EvaluationKind, bool]
-"""Kind of an evaluation, and whether latents take the place of units."""
+"""Kind of an evaluation, and whether it uses latents instead of units."""
 _PREFERENCE = "A preference needs judges; differences of r beside it are another measure. "
 
 
 @dataclass(frozen=True)
 class OwnFigure:
-    """What was measured here, and where: in an evaluation, or by people in a pairwise trial."""
+    """A figure measured here, in an evaluation or by people in a pairwise trial."""
 
     figure: Figure
     evaluation: int | None = None
@@ -51,7 +51,7 @@ class OwnFigure:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A claim with ours beside it; `claimed` is None where the paper gives no number."""
+    """A claim with our figures. `claimed` is None if the paper gives no number."""
 
     key: str
     words: str
@@ -67,7 +67,7 @@ class _Claim:
     claimed: float | None
     kinds: tuple[EvaluationKind, ...]
     measures: Callable[[str], bool]
-    """Whether a figure of this key stands beside it."""
+    """True if the figure with this key belongs to the claim."""
     note: str
 
 
@@ -154,16 +154,16 @@ _CLAIMS = (
     ),
 )  # fmt: skip
 KINDS = tuple(dict.fromkeys(kind for claim in _CLAIMS for kind in claim.kinds))
-"""Kinds of evaluations that say something of a claim."""
+"""Kinds of evaluations that test a claim."""
 
 
 def sort_of(evaluation: Evaluation) -> Sort:
-    """What it measures: one of units and one of latents stand side by side."""
+    """Return what it measures. Evaluations of units and of latents are kept apart."""
     return EvaluationKind(evaluation.kind), bool(evaluation.options.get("latents"))
 
 
 def set_beside(evaluations: Mapping[Sort, Evaluation]) -> list[ClaimRow]:
-    """Every claim, with the figures of these evaluations; those of units before those of latents."""
+    """Return every claim with the figures of these evaluations, those of units before those of latents."""
     found = {sort: read_result(evaluations[sort]).figures for sort in sorted(evaluations) if evaluations[sort].pk}
     return [
         ClaimRow(
@@ -186,7 +186,7 @@ def set_beside(evaluations: Mapping[Sort, Evaluation]) -> list[ClaimRow]:
 
 
 def _read_circuit_trial() -> list[OwnFigure]:
-    """What people preferred in the newest closed trial of circuits that has labels of the agent and of people."""
+    """Return people's preference in the newest closed trial of circuits with labels of the agent and of people."""
     rows = PairwiseTrial.objects.filter(closed__isnull=False, pairs__unit__members__isnull=False).order_by("-pk")
     wanted = {AGENT, PERSON}
     trial = next((row for row in rows.distinct() if wanted <= set(row.sources)), None)
@@ -202,6 +202,7 @@ def _read_circuit_trial() -> list[OwnFigure]:
 
 
 def find_newest() -> dict[Sort, Evaluation]:
-    """The newest evaluation of each sort that has found anything."""
+    """Return the newest evaluation with results of each sort."""
     rows = Evaluation.objects.filter(kind__in=KINDS, planned=True).exclude(result={}).order_by("created", "pk")
+    # Oldest first, so that newer ones replace them
     return {sort_of(row): row for row in rows}

@@ -1,5 +1,4 @@
-"""Two evaluations of one kind beside each other: figures with their differences, items that got worse, items that
-either has not done."""
+"""Compare two evaluations of one kind: figures with differences, items that got worse, unfinished items."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.record.evaluations import Figure
 
 MIN_CHANGE = 0.005
-"""A score that falls by less stays as it was."""
+"""Minimum change of a score that counts."""
 MAX_ITEMS = 200
-"""Items of each list."""
+"""Maximum length of each list of items."""
 
 
 @dataclass(frozen=True)
 class FigurePair:
-    """A figure in both; None where one lacks it. `apart`: whether their intervals do not touch."""
+    """A figure in both evaluations; None if one lacks it. `apart` is true if the intervals do not overlap."""
 
     label: str
     a: Figure | None
@@ -44,8 +43,7 @@ class FigurePair:
 
 @dataclass(frozen=True)
 class ItemPair:
-    """One unit by one source in both; `difference` is of the score that its items are told by, None where either has
-    none."""
+    """One unit by one source in both evaluations. `difference` is that of `score_of`, None if either has no score."""
 
     name: str
     a: EvaluationItem | None
@@ -59,7 +57,7 @@ class ItemPair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two evaluations have in common and what became of it; `cut`: whether lists were cut short."""
+    """The comparison of two evaluations. `cut` is true if a list was shortened."""
 
     figures: Sequence[FigurePair]
     worse: Sequence[ItemPair]
@@ -67,12 +65,12 @@ class Comparison:
     same: int
     unfinished: Sequence[ItemPair]
     alone: int
-    """Items that only one of them has."""
+    """Number of items that only one of them has."""
     cut: bool
 
 
 def score_of(item: EvaluationItem) -> float | None:
-    """Whether it is right, where truth is known; else r of its check."""
+    """Return 1 or 0 for right or wrong if the truth is known; else r of its check."""
     right = item.scores.get("right")
     if isinstance(right, bool | int | float):
         return float(right)
@@ -80,7 +78,7 @@ def score_of(item: EvaluationItem) -> float | None:
 
 
 def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
-    """Of two of one kind; by what both are called the units, as the viewer may read it."""
+    """Compare two evaluations of one kind. Units are named as the viewer may see them."""
     figures_a, figures_b = ({each.key: each for each in read_result(row).figures} for row in (a, b))
     figures = [
         FigurePair((figures_a.get(key) or figures_b[key]).label, figures_a.get(key), figures_b.get(key))
@@ -107,7 +105,7 @@ Key = tuple[str, str, str, str]
 
 
 def _read_items(evaluation: Evaluation) -> dict[Key, EvaluationItem]:
-    """By unit, source, group and what it does otherwise. Of equals the first."""
+    """Return items by unit, source, group and options. Of equal ones the first."""
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     found: dict[Key, EvaluationItem] = {}
     for row in rows.order_by("position"):

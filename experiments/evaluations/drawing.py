@@ -1,5 +1,4 @@
-"""Plots of an evaluation as geometry: what `display/plot.html` writes as SVG, each with its points as a table for those
-who do not see it."""
+"""Plots of an evaluation as geometry for `display/plot.html` (SVG), with their points as an accessible table."""
 
 from __future__ import annotations
 
@@ -12,31 +11,31 @@ from workers.record.evaluations import Point, ResultPlot
 from workers.record.figures import figure
 
 Link = Callable[[int | None], str]
-"""Key of an item -> the address of what is behind it; "" for none."""
+"""Return the page behind an item by its key; "" if there is none."""
 COLOURS = 6
-"""Series that have a colour of their own."""
+"""Number of distinct colours of series."""
 MAX_POINTS = 2_000
-"""Points that are drawn; the table has them all."""
+"""Maximum number of points drawn; the table has all."""
 COLUMN_CHARS = 40
 ASIDE = 5
-"""How far intervals of neighbouring series stand apart."""
+"""Distance between intervals of neighbouring series, in pixels."""
 
 
 @dataclass(frozen=True)
 class PlotRow:
-    """A point in words."""
+    """A point as text."""
 
     series: str
     name: str
     point: Point
     value: float
-    """What its interval is of: across in rows of intervals, upwards elsewhere."""
+    """The value of the interval: horizontal in interval plots, else vertical."""
     link: str
 
 
 @dataclass(frozen=True)
 class ResultDrawing:
-    """A plot of a result: the geometry, the series with their colours, and the points in words."""
+    """A drawn plot: geometry, legend, and its points as text."""
 
     source: ResultPlot
     plot: Plot
@@ -45,17 +44,17 @@ class ResultDrawing:
 
     @property
     def point_words(self) -> str:
-        """What the points are, over the table."""
+        """Return what the points are, for the table."""
         return "" if self.source.kind == "intervals" else self.source.x or "point"
 
     @property
     def value_words(self) -> str:
-        """What their values are."""
+        """Return what the values are, for the table."""
         return (self.source.x if self.source.kind == "intervals" else self.source.y) or "value"
 
 
 def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
-    """None where it holds nothing that could be drawn, or is of a kind that is not known."""
+    """Draw a plot; None if it has no finite points or an unknown kind."""
     shape = _SHAPES.get(source.kind)
     across = source.kind == "intervals"
     rows = [
@@ -68,6 +67,7 @@ def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
         )
         for series in source.series
         for point in series.points
+        # JSON of older results may hold NaN
         if math.isfinite(point.x) and math.isfinite(point.y)
     ]
     if shape is None or not rows:
@@ -93,19 +93,19 @@ def _describe(row: PlotRow) -> str:
 
 
 def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
-    """A row for each point, its value across."""
+    """Draw one row per point, with its value horizontally."""
     known = [
         IntervalRow(row.name, row.value, row.point.low, row.point.high, kind=kinds[row.series][0], link=row.link)
         for row in rows
     ]
     plot = draw_intervals(known, f"{source.title}, with 95 % intervals", "", sorts=False)
     assert plot is not None, "there are rows"
-    plot.table = None  # the result has its own, with the series
+    plot.table = None  # The result has its own table, with series
     return plot
 
 
 def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds, joined: Container[str] | None = None) -> Plot:
-    """y against x, a line for each series, or for those of `joined` alone."""
+    """Draw y against x, with a line for each series, or only for those in `joined`."""
     shape = Shape(720, 300, 52, 18, 14, 46)
     x = fit_axis([row.point.x for row in rows], shape.left, shape.edge, lines=5)
     y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
@@ -118,6 +118,7 @@ def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds, joined
         for row in some:
             at = x.at(row.point.x)
             if row.point.low is not None and row.point.high is not None:
+                # Side by side, or intervals of several series would overlap
                 beside = at + ASIDE * (place - (len(kinds) - 1) / 2)
                 ends = y.at(row.point.low), y.at(row.point.high)
                 plot.lines.append(PlotLine(beside, beside, *ends, f"whisker {kind}"))
@@ -126,7 +127,7 @@ def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds, joined
 
 
 def _draw_front(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
-    """y against x, with a line through the first series: the others lie behind it."""
+    """Draw y against x, with a line through the first series only."""
     return _draw_line(source, rows, kinds, joined=[source.series[0].name])
 
 
@@ -139,7 +140,7 @@ def _add_scales(plot: Plot, source: ResultPlot) -> None:
 
 
 def _draw_strip(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
-    """A column of points for each series."""
+    """Draw a column of points per series."""
     shape = Shape(720, 280, 52, 18, 14, 30)
     y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
     plot = Plot(shape, Axis(0, len(kinds), shape.left, shape.edge), y, f"{source.title}: {source.y}")

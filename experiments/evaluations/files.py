@@ -1,5 +1,5 @@
-"""Figures and items of an evaluation as files: CSV, JSON, LaTeX with booktabs. Under each stands what cannot be
-concluded from it, and how much of it is done."""
+"""Figures and items of an evaluation as files: CSV, JSON, LaTeX with booktabs. Each file ends with the progress and a
+caveat."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SPECIAL = {
     "\r": " ",
 }
 TESTS = "tests"
-"""Tables of how tests of labels compare: their keys are this, or begin with it and a dot."""
+"""Key, or start of the keys, of tables that compare tests of labels."""
 COLUMNS = ("figure", "key", "value", "low", "high", "n", "goal", "note")
 
 
 def describe_progress(row: Any) -> str:
-    """How much of a row of `with_progress` is done: nothing is hidden by what was left out."""
+    """Describe the progress of a row of `with_progress`, including what failed or is missing."""
     if not row.planned:
         return "not planned yet"
     words = f"{row.done_items} of {row.all_items} items done"
@@ -43,7 +43,7 @@ def describe_progress(row: Any) -> str:
 
 
 def _write_csv(row: Any, names: Names) -> str:
-    """Every figure a line, then each table of tests, how much is done, and the caveat."""
+    """Return the figures, the tables of tests, the progress and the caveat as CSV."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
@@ -56,11 +56,11 @@ def _write_csv(row: Any, names: Names) -> str:
             _write_table(writer, table)
     writer.writerow([cell("Progress"), "", "", "", "", "", "", cell(describe_progress(row))])
     writer.writerow([cell("Note"), "", "", "", "", "", "", cell(CAVEAT)])
-    return f"\ufeff{out.getvalue()}"  # the mark by which spreadsheets know UTF-8
+    return f"\ufeff{out.getvalue()}"  # The mark by which spreadsheets recognize UTF-8
 
 
 def _write_table(writer: Any, table: ResultTable) -> None:
-    """A table as lines of `COLUMNS`: each number under what its row and its column are called."""
+    """Write a table in the columns of figures: one line per number, named by row and column."""
     for cells in table.rows:
         named = " / ".join(each.text for each in cells if each.value is None and each.text)
         for column, each in zip(table.columns, cells, strict=True):
@@ -71,7 +71,7 @@ def _write_table(writer: Any, table: ResultTable) -> None:
 
 
 def _write_json(row: Any, names: Names) -> str:
-    """All that was found, with the settings it was found with."""
+    """Return the result and the settings of the evaluation as JSON."""
     found = {
         "evaluation": row.pk,
         "kind": row.kind,
@@ -98,7 +98,7 @@ def _write_json(row: Any, names: Names) -> str:
 
 
 def _write_latex(row: Any, names: Names) -> str:
-    """The figures, and each table, as tables of booktabs."""
+    """Return the figures, and each table, as LaTeX tables."""
     result: EvaluationResult = read_result(row, lists.list_hidden(row, names))
     parts = [
         "% needs \\usepackage{booktabs}",
@@ -150,7 +150,7 @@ def _set_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _escape(text: str) -> str:
-    """Words as LaTeX sets them, whatever they hold."""
+    """Escape text for LaTeX."""
     return "".join(_SPECIAL.get(each, each) for each in text)
 
 
@@ -159,4 +159,4 @@ FILES: Mapping[str, tuple[Callable[[Any, Names], str], str]] = {
     "json": (_write_json, "application/json"),
     "tex": (_write_latex, "application/x-tex"),
 }
-"""End of the file's name -> who writes it, and its media type."""
+"""File extension -> writer and media type."""

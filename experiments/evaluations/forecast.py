@@ -1,5 +1,5 @@
-"""What an evaluation will take, before it starts: from runs of its backbone, checks and preparations that were
-recorded; where nothing is, of the scripted scientist from what they took elsewhere."""
+"""Forecast what an evaluation will take, from recorded runs of its backbone, checks and preparations; without records
+for the scripted scientist, from another machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from experiments.runs.spread import RECORDED, RecordedRun, Spread, add, read_rec
 from workers.record.evaluation_kinds import KINDS, KindRow
 
 PLANNING = "seconds"
-"""Key of `Evaluation.prepared`: what drawing, training and choosing took before the first item."""
+"""Key of `Evaluation.prepared`: seconds of planning and training before the first item."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many runs and checks, and what they will take, with what is drawn and trained before; None where nobody has
-    recorded a run of the backbone. `recorded` is how many runs that rests on."""
+    """Numbers of runs and checks, and what they will take with preparations; None if no run of the backbone is
+    recorded. `recorded` is the number of runs behind it."""
 
     runs: int
     checks: int
@@ -27,15 +27,15 @@ class Forecast:
     recorded: int
     recorded_checks: int
     requests: float
-    """Replies of a backbone that a run takes, on average; 0 where none is recorded."""
+    """Mean number of replies per run; 0 without records."""
     preparation: float
-    """Seconds of it before the first item."""
+    """Seconds before the first item."""
     elsewhere: bool
-    """Whether it rests on what runs and checks took on another machine, since none are recorded here."""
+    """True if it is based on another machine, because nothing is recorded here."""
 
 
 def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
-    """Of an evaluation that need not be saved; `labels`: how many its sources have."""
+    """Forecast an evaluation, saved or not. `labels` is the number of labels of its sources."""
     options, kind = evaluation.options, KINDS[evaluation.kind]
     units = kind.count_units(options.get("units", kind.units), len(options.get("layers", ())))
     autoencoders = len(options.get("autoencoders", ()))
@@ -70,12 +70,12 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
 
 
 def _predict_items(kind: KindRow, count: int) -> Spread | None:
-    """What items take that need neither run nor check; None for a kind whose items do."""
+    """Forecast items that need neither a run nor a check; None for other kinds."""
     return Spread.of([kind.item_seconds], count) if kind.item_seconds else None
 
 
 def _predict_preparation(kind: KindRow, repeats: int) -> Spread:
-    """As long as the longest recorded one, since what is there already is not made again."""
+    """Forecast preparations as the longest recorded one, because shorter ones reused existing work."""
     rows = Evaluation.objects.filter(kind=kind.key, planned=True).order_by("-pk").values_list("prepared", "options")
     took = [(prepared.get(PLANNING), max(1, options.get("repeats", 1))) for prepared, options in rows[:RECORDED]]
     most = max((seconds / seeds for seconds, seeds in took if isinstance(seconds, float)), default=0.0)

@@ -1,4 +1,4 @@
-"""What the address of New evaluation asks for, and what is wrong with it."""
+"""Form of a new evaluation, which the address fills in."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from workers.record.tasks import FUNCTION
 MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
 MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
-"""Characters of a folder's path."""
+"""Maximum characters of a folder's path."""
 _TICK = "Tick “Unpriced is fine” (--unpriced)"
 
 
 class NewEvaluation(forms.Form):
-    """The kind first: it decides which other fields count."""
+    """The field `kind` decides which other fields apply."""
 
     kind = forms.ChoiceField(choices=[(kind.key, kind.label) for kind in KINDS.values()])
     name = forms.CharField(required=False, max_length=120)
@@ -76,7 +76,7 @@ class NewEvaluation(forms.Form):
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
         super().__init__(data)
         cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
-        # What is not among them is told by name in `_check_autoencoders`
+        # All submitted names pass here; `_check_autoencoders` names unknown ones
         asked = [str(each) for each in data.getlist("autoencoders")]
         cast("forms.MultipleChoiceField", self.fields["autoencoders"]).choices = [(each, each) for each in asked]
 
@@ -86,7 +86,7 @@ class NewEvaluation(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field."""
+        """Return the errors as sentences with the field's name."""
         return [
             f"{self.NAMES[name]}: {message}" if name in self.NAMES else str(message)
             for name, messages in self.errors.items()
@@ -170,7 +170,7 @@ class NewEvaluation(forms.Form):
             self.add_error("autoencoders", str(error))
 
     def draft(self) -> Evaluation:
-        """The evaluation that a form without problems asks for, not saved."""
+        """Return the unsaved evaluation described by a valid form."""
         given, kind = self.cleaned_data, KINDS[self.cleaned_data["kind"]]
         options: dict[str, Any] = {"units": given["units"] or kind.units, "repeats": given["repeats"] or 1}
         taken = {"model": "model", "dataset": "dataset", "toolset": "toolset", "batch": "batch"}
@@ -204,7 +204,8 @@ class NewEvaluation(forms.Form):
 
 
 def list_judges(kind: KindRow) -> list[JudgeBackbone]:
-    """Who may judge labels two by two: where the truth is in words, the scripted scientist too."""
+    """Return the backbones that may judge labels in pairs. If the truth is known in words, also the scripted
+    scientist."""
     found = judge_backbones()
     if kind.truth_in_words and compatibility.is_known(compatibility.SCRIPTED):
         words = "Scripted scientist, by the words of the truth"
@@ -213,7 +214,7 @@ def list_judges(kind: KindRow) -> list[JudgeBackbone]:
 
 
 def _join_sources(kind: KindRow, chosen: Sequence[str]) -> list[str]:
-    """The sources that are asked for; those that an evaluation of the agent makes by itself stand first."""
+    """Return the sources, first those that the evaluation creates itself."""
     return list(dict.fromkeys([*kind.makes, *chosen]))
 
 

@@ -1,4 +1,4 @@
-"""Evaluations with how far they are and what they took, and their items."""
+"""Lists of evaluations with progress and cost, and of their items."""
 
 from __future__ import annotations
 
@@ -23,28 +23,29 @@ from workers.record.statuses import STILL
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
-"""Items whose runs' seconds are not counted among those of the evaluation yet."""
+"""Items whose run time is not yet part of the evaluation's seconds."""
 ORDERS = ("worst", "position")
 
 
 def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
-    """Those of the kind and the model that an address names, the newest first; see `with_progress`."""
+    """Return the evaluations that an address selects by kind and model, newest first; see `with_progress`."""
     rows = Evaluation.objects.all()
     if (kind := params.get("kind", "")) in KINDS:
         rows = rows.filter(kind=kind)
-    # Named, for Django leaves out a model's own order where rows are counted in groups
+    # Explicit, because Django drops a model's default order in grouped queries
     return with_progress(rows).order_by("-created", "-pk")
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
-    """Each with how many items it has: `all_items`, `ended_items`, `done_items`, `failed_items`, of which the runs of
-    `still_items` stand still, `lacking_items`, `open_items`, of which `waiting_items` wait for people; `work`,
-    seconds with those of runs under way; and `cost`, US dollars of its runs, its checks and its judge of labels two by
-    two, as far as prices are known."""
+    """Annotate rows with numbers of items (`all_items`, `ended_items`, `done_items`, `failed_items`, `lacking_items`,
+    `open_items`; `still_items` failed because their run is paused or blocked; `waiting_items` are open and wait for
+    people), `work` (seconds, with current runs) and `cost` (US dollars of runs, checks and judges, if prices are
+    known)."""
 
     def count(*statuses: str) -> Count:
         return Count("items", filter=Q(items__status__in=statuses))
 
+    # Subqueries: joining several relations would count rows repeatedly
     items = EvaluationItem.objects.filter(evaluation=OuterRef("pk")).order_by().values("evaluation")
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
@@ -70,7 +71,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
 
 @dataclass(frozen=True)
 class EvaluationState:
-    """How an evaluation is: `key` as chips are coloured, in words, and whether anything is left to do."""
+    """The state of an evaluation: `key` for the colour, in words, and whether anything is left to do."""
 
     key: str
     words: str
@@ -79,7 +80,7 @@ class EvaluationState:
 
 
 def state_of(row: Any) -> EvaluationState:
-    """Of a row of `with_progress`. What stopped before its last item is unfinished, whatever its job says."""
+    """Return the state of a row of `with_progress`. It is unfinished while items are left, whatever its job says."""
     job, left = row.job, not row.planned or row.open_items + row.still_items > 0
     if job is not None and job.is_moving:
         if job.is_stopping:
@@ -100,7 +101,8 @@ def state_of(row: Any) -> EvaluationState:
 
 
 def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[EvaluationItem]:
-    """The items that an address chooses by source, group and status; the worst first, unless it says `position`."""
+    """Return the items that an address selects by source, group and status, the worst first unless it says
+    `position`."""
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     for name in ("source", "group", "status"):
         if text := params.get(name, "").strip():
@@ -109,7 +111,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":
         return rows.order_by("position")
-    # What has not come about is worse than what has; what is still to come, last
+    # Failed and missing items first, open ones last
     rank = Case(
         When(status__in=[ItemStatus.FAILED, ItemStatus.LACKING], then=Value(0)),
         When(status=ItemStatus.DONE, then=Value(1)),
@@ -124,19 +126,19 @@ def _order_by(name: str) -> Any:
 
 
 def count_by_status(evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Status, its words and how many items have it, of those that any has."""
+    """Return (status, its name, number of items) of each status that occurs."""
     found = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
     return [(value, words, found[value]) for value, words in ItemStatus.choices if found.get(value)]
 
 
 def list_choices(evaluation: Evaluation, column: str) -> list[str]:
-    """What the items have in a column, in the order in which they are done."""
+    """Return the values of a column, in the order of execution."""
     values = evaluation.items.order_by("position").values_list(column, flat=True)
     return [each for each in dict.fromkeys(values) if each]
 
 
 def name_item(item: EvaluationItem, names: Names) -> str:
-    """What its unit is called before the viewer."""
+    """Return the name of its unit for this viewer."""
     place = place_of(item)
     if place and names.holds_back(*place):
         return registry.blind_name(registry.BLINDED_KIND, *place) or HIDDEN_UNIT
@@ -147,8 +149,8 @@ HIDDEN_UNIT = "a unit that you are to review"
 
 
 def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
-    """Keys of the items of which nothing is told: the viewer is still to judge their system unseen, or people write
-    labels of their unit."""
+    """Return keys of items to hide: the viewer still has to judge their system blind, or people are labelling their
+    unit."""
     written = evaluation.items.filter(unit__in=list_written_units())
     unread = set(written.order_by().values_list("pk", flat=True))
     if not names.hidden:
@@ -158,10 +160,10 @@ def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
 
 
 def count_unread(evaluation: Evaluation) -> int:
-    """How many items are not listed while people write labels of their units."""
+    """Return the number of items that are not listed while people label their units."""
     return evaluation.items.count() - visible_to(evaluation.items.all()).count()
 
 
 def is_being_written(item: EvaluationItem) -> bool:
-    """Whether a person is to write its label: then its group is not told, for that may be half the answer."""
+    """True if a person still writes its label. Its group is hidden then, because it may give the answer away."""
     return item.source == PERSON and item.run is not None and not item.run.has_ended

@@ -1,4 +1,4 @@
-"""Evaluations: all of them, starting one, one with its progress and result, two side by side, files of figures."""
+"""Pages of evaluations: list, new, one evaluation, comparison, files."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from workers.record.evaluations import CAVEAT
 
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
 PROGRESS = "progress"
-"""The part of the page that follows the work; htmx asks for it by this id."""
+"""Id of the part of the page that htmx refreshes."""
 LIMITS = ("cost", "seconds")
-"""Fields of the limits that going on may change."""
+"""Fields of the limits that resuming may change."""
 MAX_CHOICES = 50
-"""Others of its kind that a page offers to compare with."""
+"""Maximum number of evaluations offered for comparison."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All evaluations, the newest first; of one kind."""
+    """List all evaluations, optionally of one kind, newest first."""
     access.require(request)
     rows = lists.list_evaluations(request.GET)
     page = Page.of(request.GET, rows.count(), PER_PAGE, "kind")
@@ -70,13 +70,13 @@ def _may_start(request: HttpRequest) -> bool:
 
 
 def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
-    """The way to the evaluations, and further."""
+    """Return the breadcrumbs."""
     return [("Evaluations", reverse("evaluations")), *more]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address with what it would take; sent, the evaluation."""
+    """Show the form with its forecast, filled in from the address; on POST start the evaluation."""
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
@@ -108,9 +108,9 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dict[str, Any]:
-    """What there is to choose from."""
+    """Return the choices of the form."""
     model = str(form.data.get("model", ""))
-    backbones: list[tuple[str, str, bool]] = []  # value, words, whether its price is unknown
+    backbones: list[tuple[str, str, bool]] = []  # Value, label, price unknown
     for row in Backbone.objects.exclude(key="person"):
         label = row.label or parts.label_backbone(row.key)
         names = row.model_names or [""]
@@ -134,7 +134,7 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
 
 @require_safe
 def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
-    """How far it is and what it has found so far: figures, tables, plots, items; the first two parts alone for htmx."""
+    """Show state, figures, tables, plots and items. For htmx only the state and figures."""
     user = access.require(request)
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     state, names = lists.state_of(row), Names(user)
@@ -157,7 +157,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         context |= {"swapped": True, "result": read_result(row, lists.list_hidden(row, names))}
         response = render(request, "evaluations/progress.html", context)
         if not state.moving:
-            response["HX-Refresh"] = "true"  # it has just ended: plots, tables and items come anew
+            response["HX-Refresh"] = "true"  # It has just ended: reload plots, tables and items
         return response
     context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
     context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}
@@ -166,13 +166,14 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
-    """The result, with plots drawn and every cell's way to what is behind it."""
+    """Return the result with drawn plots and a link for each cell."""
     result = read_result(row, lists.list_hidden(row, names))
     links = _link_items(row)
 
     def link(item: int | None) -> str:
         return links.get(item, "") if item is not None else ""
 
+    # Statements are shown as cards instead of a table
     findings = statements.list_findings(row, result) if row.row_of_kind.states_biases else []
     tables = [
         (table, [[(cell, link(cell.item)) for cell in cells] for cells in table.rows])
@@ -184,7 +185,7 @@ def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
 
 
 def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
-    """The trials of its labels, and what another one may compare."""
+    """Return the trials of its labels, and the sources that another trial could compare."""
     keys = of_evaluation.list_comparable(row)
     return {
         "comparable": [(key, of_evaluation.name_source(key), key != of_evaluation.SHUFFLED) for key in keys],
@@ -193,7 +194,7 @@ def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
 
 
 def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
-    """What people were asked to write, and how far they are."""
+    """Return the items that people were asked to write, and their progress."""
     items = list(people.list_written(row))
     return {
         "written": [(item, lists.name_item(item, names)) for item in items],
@@ -202,7 +203,7 @@ def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
 
 
 def _link_items(row: Evaluation) -> dict[int, str]:
-    """Key of each item -> the page of its check, else of its run."""
+    """Return a link to the check or else the run of each item."""
     links = {}
     for pk, check, run in visible_to(row.items.all()).values_list("pk", "label_check_id", "run_id"):
         if check or run:
@@ -226,7 +227,7 @@ def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
 
 
 def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
-    """An item with its address and its scores; those that tell a hidden truth are left out, and so is its group."""
+    """Return an item with link and scores. Scores and group that reveal a hidden truth are left out."""
     place = place_of(item)
     hides = place is not None and names.holds_back(*place)
     return {
@@ -241,7 +242,7 @@ def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
 
 @require_safe
 def file(request: HttpRequest, pk: int, end: str) -> HttpResponse:
-    """Its figures as a file. Raises Http404 for another kind of file."""
+    """Send the figures as a file. Raises Http404 for an unknown type."""
     user = access.require(request)
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     if end not in files.FILES:
@@ -255,7 +256,7 @@ def file(request: HttpRequest, pk: int, end: str) -> HttpResponse:
 
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """Two evaluations of one kind, by `a` and `b` of the address; without two, a choice of them."""
+    """Compare two evaluations of one kind, `a` and `b` of the address; without them show a choice."""
     user = access.require(request)
     rows = lists.with_progress(Evaluation.objects.all())
     a, b = (rows.filter(pk=parse_key(request.GET.get(name))).first() for name in ("a", "b"))
@@ -282,7 +283,7 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def check_source(request: HttpRequest) -> HttpResponse:
-    """Have all labels of a source checked."""
+    """Check all labels of a source."""
     actor = Actor.of(request, actions.STARTS)
     try:
         return redirect(actions.check_source(actor, request.POST.get("source", "")))
@@ -295,7 +296,7 @@ def check_source(request: HttpRequest) -> HttpResponse:
 
 
 def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Evaluation], Any]) -> HttpResponse:
-    """Do it, or say why not; back to its page."""
+    """Do an action or show why it was refused; then return to the page."""
     actor = Actor.of(request, actions.STARTS)
     row = get_object_or_404(Evaluation.objects.select_related("job"), pk=pk)
     try:
@@ -307,18 +308,18 @@ def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Evaluation], Any]) 
 
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have it stop after the step it is at."""
+    """Stop it after its current step."""
     return _do(request, pk, actions.stop)
 
 
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on with what is left, with other limits where some were typed."""
+    """Resume it, with new limits if given."""
     return _do(request, pk, lambda by, row: actions.resume(by, row, *map(partial(_read_figure, request.POST), LIMITS)))
 
 
 def _read_figure(given: QueryDict, name: str) -> float | None:
-    """Raises ValueError for what is no number."""
+    """Parse a number. Raises ValueError."""
     typed = given.get(name, "").strip()
     try:
         return float(typed) if typed else None
@@ -328,25 +329,25 @@ def _read_figure(given: QueryDict, name: str) -> float | None:
 
 @require_POST
 def score_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Score what is labelled anew, without a run."""
+    """Score existing labels again, without runs."""
     return _do(request, pk, actions.score_again)
 
 
 @require_POST
 def repair(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have the units judged spurious count less, and measure what that does."""
+    """Reduce the weight of units judged spurious, and measure the effect."""
     return _do(request, pk, lambda actor, row: actions.repair(actor, row, _read_figure(request.POST, "factor") or 0.0))
 
 
 @require_POST
 def ask_people(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have people label a quarter of the units."""
+    """Ask people to label a quarter of the units."""
     return _do(request, pk, actions.ask_people)
 
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove it; what its items led to stays."""
+    """Delete it. Runs, labels and checks remain."""
     actor = Actor.of(request, actions.STARTS)
     try:
         actions.delete(actor, get_object_or_404(Evaluation.objects.select_related("job"), pk=pk))

@@ -1,5 +1,5 @@
-"""Labels that people write for a quarter of an evaluation's units (paper, Table 1): each in a run of its own, in the
-human editor, with the tools that the agent has. Until it has ended nobody reads what a synthetic neuron is called."""
+"""Labels that people write for a quarter of an evaluation's units (paper, Table 1), each in a run with the human editor
+and the agent's tools. Names of synthetic neurons are hidden until these runs have ended."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from experiments.runs.drafts import draft_run
 from workers.record.statuses import ENDED, Status
 
 SHARE = 0.25
-"""Of the units of each group."""
+"""Share of the units of each group."""
 IS_WAITING = Q(
     status=ItemStatus.PLANNED, source=PERSON, run__status__in=[each.value for each in Status if each not in ENDED]
 )
-"""Of items: a person has not concluded yet."""
+"""Items whose person has not concluded yet."""
 
 
 def list_written(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
-    """The items that people were asked for, in their order."""
+    """Return the items that people were asked to label, in order."""
     rows = evaluation.items.filter(source=PERSON, run__isnull=False).order_by("position")
     return rows.select_related("unit__layer__model", "run")
 
 
 def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
-    """Those of them whose run has not ended."""
+    """Return those whose run has not ended."""
     return evaluation.items.filter(IS_WAITING)
 
 
 def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
-    """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
-    where labels of people are asked for already."""
+    """Add an item and a run for a quarter of the units of each group, at least one, drawn by the evaluation's seed.
+    Does nothing if people were asked before."""
     if evaluation.items.filter(source=PERSON).exists():
         return []
     groups: dict[str, dict[int, EvaluationItem]] = defaultdict(dict)
@@ -48,7 +48,7 @@ def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
         count = max(1, round(SHARE * len(units)))
         drawn = random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)
         chosen += [units[unit] for unit in drawn]
-    random.Random(f"people {evaluation.seed}").shuffle(chosen)  # their order would tell the group of each
+    random.Random(f"people {evaluation.seed}").shuffle(chosen)  # The order must not reveal the group
     position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
     added = []
     for place, like in enumerate(chosen, position + 1):
@@ -59,7 +59,7 @@ def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
 
 
 def _make_run(evaluation: Evaluation, like: EvaluationItem) -> Run:
-    """A run on the same system as the agent's, that a person writes."""
+    """Return an unsaved run on the same system as the agent's, to be written by a person."""
     assert like.unit is not None
     return draft_run(
         like.unit.spec(str(evaluation.options.get("dataset") or "")),

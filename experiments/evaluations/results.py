@@ -1,4 +1,4 @@
-"""What an evaluation found, read back from its row; what does not have the shape is left out and never shown wrong."""
+"""Read an evaluation's result from its row. Parts with an invalid shape are left out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from workers.record.evaluations import (
 
 T = TypeVar("T")
 HEADLINE = 3
-"""Figures that stand in the list."""
+"""Number of figures shown in the list."""
 SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool", "testable", "judge", "cost"})
-"""Scores that have a place of their own, beside an item or with the figures, or only tell which images were shared."""
+"""Scores shown elsewhere, or only used internally."""
 SCORES = {
     "auprc": "AUPRC",
     "generated_auc": "AUC of 7 + 7",
@@ -52,13 +52,13 @@ SCORES = {
     "recovered": "members recovered",
     "followers": "followers taken",
 }
-"""What people call the scores of an item, where their names do not say it."""
+"""Display names of scores, if the key is not clear."""
 HIDDEN = "hidden until you have reviewed it"
 
 
 def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResult:
-    """All of the result that has the shape, and what judges of its labels preferred, once their trials are closed.
-    What is said of the items in `hidden` stands blank: they are not for the viewer's eyes yet."""
+    """Return the valid parts of the result, plus preferences of judges once their trials are closed. Cells about the
+    items in `hidden` are blanked, because the viewer may not see them yet."""
     found = _read(row.result)
     if hidden:
         found = _blank(replace(found, notes=_read_each(row.result, "notes", ResultNote)), hidden)
@@ -67,7 +67,7 @@ def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResu
 
 
 def read_prepared(row: Evaluation) -> tuple[ResultTable, ...]:
-    """Tables of what was prepared before the items, or made of the result afterwards."""
+    """Return tables of preparations before the items, or of later additions to the result."""
     return _read_each(row.prepared, "tables", ResultTable)
 
 
@@ -76,7 +76,7 @@ def _read(data: Any) -> EvaluationResult:
         _read_each(data, "figures", Figure),
         _read_each(data, "tables", ResultTable),
         _read_each(data, "plots", ResultPlot),
-        # Notes of earlier versions are plain text, of which nothing can be blanked
+        # Notes of earlier versions are plain text without items to blank
         (*_read_each(data, "notes", ResultNote), *map(ResultNote, _read_each(data, "notes", str))),
     )
 
@@ -93,7 +93,7 @@ def _read_each(data: Any, name: str, shape: type[T]) -> tuple[T, ...]:
 
 
 def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResult:
-    """The same without what is said of these items alone; figures of many items stand."""
+    """Return the result without statements about these items. Figures over many items remain."""
 
     def row(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
         told = any(each.item in hidden for each in cells)
@@ -114,12 +114,12 @@ def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResul
 
 
 def name_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores that stand beside an item, by what people call them; those with a dot are points of a curve."""
+    """Return the scores shown beside an item, by display name. Scores with a dot are points of a curve."""
     shown = {name: value for name, value in scores.items() if name not in SHOWN_ELSEWHERE and "." not in name}
     return {SCORES.get(name, name): value for name, value in shown.items()}
 
 
 def headline(row: Evaluation) -> list[Figure]:
-    """The first figures, for lists: those with a goal before the others."""
+    """Return the first figures for lists, those with a goal first."""
     figures = [each for each in _read(row.result).figures if each.value is not None]
     return sorted(figures, key=lambda each: each.goal is None)[:HEADLINE]

@@ -1,6 +1,6 @@
-"""Agents on the same units: how the labels of one did beside those of another where both labelled a unit.
+"""Compare agents on the same units: scores of their labels where both labelled a unit.
 
-A unit is the case. Where an agent was asked about it several times, its scores are averaged first.
+Comparisons are paired by unit. Several scores of one agent for a unit are averaged first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from experiments.models import Run
 from workers.record.estimates import Estimate
 
 MAX_AGENTS = 6
-"""Agents that are compared: those that labelled the most units."""
+"""Maximum number of compared agents, those with the most labelled units."""
 MIN_UNITS = 5
-"""Units in common below which a difference has no interval."""
+"""Minimum number of common units for an interval."""
 _Agent = tuple[str, str]
 _Place = tuple[str, str, int]
 
@@ -37,9 +37,9 @@ class AgentPair:
     first_mean: float
     second_mean: float
     difference: Estimate
-    """Of the first less the second, mean over units, with Student's interval; n counts units."""
+    """First minus second, mean over units with Student's interval. n counts units."""
     first_higher: int
-    """Units on which the first one's label scored higher."""
+    """Number of units for which the first agent's label scored higher."""
     second_higher: int
 
     @property
@@ -48,7 +48,7 @@ class AgentPair:
 
 
 def compare_agents(runs: QuerySet[Run], measure: str, names: Names) -> list[AgentPair]:
-    """Every two agents that labelled the same units, those with the most units in common first."""
+    """Compare every two agents with common units, most common units first."""
     scores = _read_scores(runs, measure, names)
     agents = [agent for agent, _ in Counter({each: len(of) for each, of in scores.items()}).most_common(MAX_AGENTS)]
     pairs = [_compare(one, other, scores) for one, other in combinations(agents, 2)]
@@ -56,7 +56,7 @@ def compare_agents(runs: QuerySet[Run], measure: str, names: Names) -> list[Agen
 
 
 def draw_agents(pairs: Sequence[AgentPair], measure: str) -> Plot | None:
-    """The differences on one axis, each beside 0."""
+    """Draw the differences on one axis with a line at 0."""
     rows = [
         IntervalRow(pair.name, value, pair.difference.low, pair.difference.high, pair.difference.n)
         for pair in pairs
@@ -67,7 +67,7 @@ def draw_agents(pairs: Sequence[AgentPair], measure: str) -> Plot | None:
 
 
 def _read_scores(runs: QuerySet[Run], measure: str, names: Names) -> Mapping[_Agent, Mapping[_Place, float]]:
-    """By agent, and by unit, the mean score of its labels."""
+    """Return the mean score of labels, by agent and unit."""
     keys = ("backbone", "backbone_model", "model", "layer", "unit")
     rows = find_measured(runs, measure, names).order_by().values_list(*keys)
     found: dict[_Agent, dict[_Place, float]] = defaultdict(dict)
@@ -77,7 +77,7 @@ def _read_scores(runs: QuerySet[Run], measure: str, names: Names) -> Mapping[_Ag
 
 
 def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place, float]]) -> AgentPair | None:
-    """None where the two have no unit in common."""
+    """Compare two agents; None without common units."""
     first, second = scores[one], scores[other]
     shared = sorted(first.keys() & second.keys())
     if not shared:
@@ -95,7 +95,7 @@ def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place,
 
 
 def _estimate_mean(values: Sequence[float]) -> Estimate:
-    """The mean with Student's 95 % interval; without one of fewer than `MIN_UNITS` values."""
+    """Return the mean with Student's 95 % interval; without one for fewer than `MIN_UNITS` values."""
     mean, n = fmean(values), len(values)
     if n < MIN_UNITS:
         return Estimate(mean, n=n, why=f"{n} units in common are too few for an interval: it takes {MIN_UNITS}")
@@ -104,9 +104,9 @@ def _estimate_mean(values: Sequence[float]) -> Estimate:
 
 
 def _find_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t with 4 degrees of freedom or more, to three digits.
+    """Return the 97.5 % quantile of Student's t for at least 4 degrees of freedom, to three digits.
 
-    By the expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5).
+    Uses the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5).
     """
     z = NormalDist().inv_cdf(0.975)
     terms = (

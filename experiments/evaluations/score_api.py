@@ -1,4 +1,4 @@
-"""The distribution of scores, and agents on the same units, for scripts."""
+"""API of score distributions, and of agents on the same units."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ScoredGroupOut(Schema):
 
 
 class AgentPairOut(Schema):
-    """Two agents over the units that both labelled; several runs of one agent on a unit are averaged first."""
+    """Two agents over the units that both labelled. Several runs of one agent on a unit are averaged first."""
 
     first: str
     second: str
@@ -60,7 +60,7 @@ class AgentPairOut(Schema):
 
 @router.get("/scores", response=list[ScoredGroupOut], summary="Read the distribution of scores")
 def read_scores(request: HttpRequest, wanted: Query[ScoresQuery]) -> list[ScoredGroupOut]:
-    """How the labels of runs did on images that their author never saw, by group; the largest group first."""
+    """Scores of labels on images that their author never saw, by group, largest group first."""
     names = Names(allow(request))
     groups = scores.find_scores(_find_runs(wanted.filters, names), wanted.by, wanted.measure, names)
     return [_out(wanted.by, each) for each in groups]
@@ -68,14 +68,14 @@ def read_scores(request: HttpRequest, wanted: Query[ScoresQuery]) -> list[Scored
 
 @router.get("/scores/agents", response=list[AgentPairOut], summary="Compare agents on the same units")
 def compare_agents(request: HttpRequest, wanted: Query[PairsQuery]) -> list[AgentPairOut]:
-    """Every two of the six agents that labelled the most units, those with the most units in common first."""
+    """Every two of the six agents with the most labelled units, most common units first."""
     names = Names(allow(request))
     pairs = same_units.compare_agents(_find_runs(wanted.filters, names), wanted.measure, names)
     return [_shape_pair(each) for each in pairs]
 
 
 def _find_runs(filters: str, names: Names) -> QuerySet[Run]:
-    """Raises InvalidInput for a filter that means nothing."""
+    """Return the runs. Raises InvalidInput for an invalid filter."""
     found = runs_from(QueryDict(filters).dict(), names.viewer, names)
     if found.problems:
         raise InvalidInput(" ".join(found.problems.values()), "filters")

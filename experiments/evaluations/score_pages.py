@@ -1,5 +1,4 @@
-"""The scores of labels as distributions, and of agents on the same units: of all runs, or of those that the filters of
-the Runs page choose."""
+"""Page of score distributions and of agents on the same units, of all runs or those that a Runs filter selects."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from experiments.runs.lists import runs_from
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """By layer, model or agent; r or AUPRC."""
+    """Show scores by layer, model or agent, as r or AUPRC."""
     user = access.require(request)
     names = Names(user)
     found = runs_from(request.GET.dict(), user, names)
@@ -49,5 +48,5 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _read_choice(by: str, measure: str) -> tuple[str, str]:
-    """What an address asks for; by layer, and r, where it asks for nothing that there is."""
+    """Return grouping and measure, defaulting to layer and r."""
     return by if by in scores.GROUPS else "layer", measure if measure in scores.MEASURES else "r"

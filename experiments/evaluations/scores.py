@@ -1,6 +1,6 @@
-"""How the labels of runs did in their checks: the distribution of r and of AUPRC by layer, model or backbone.
+"""Scores of labels in their checks: the distribution of r and AUPRC by layer, model or backbone.
 
-The database counts: one query, with a row for each group and bin, however many runs there are.
+The database counts in one query, with a row per group and bin, however many runs there are.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from experiments.display.plots import CountedGroup, Plot, draw_distributions
 from experiments.models import Run
 
 WIDTH = 0.05
-"""Of a bin."""
+"""Width of a bin."""
 MAX_GROUPS = 12
-"""Groups that are drawn: those with the most runs."""
+"""Maximum number of groups drawn, those with the most runs."""
 MEASURES = {
     "r": ("label_check__pearson", "r on unseen images"),
     "auprc": ("label_check__auprc", "AUPRC on unseen images"),
@@ -33,12 +33,12 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "model": ("Model", ("model",)),
     "backbone": ("Agent", ("backbone", "backbone_model")),
 }
-"""Key in the address -> its words, and the columns of a run that tell one group from another."""
+"""Key in the address -> its name, and the columns of a run that define a group."""
 
 
 @dataclass(frozen=True)
 class ScoredGroup:
-    """Runs whose labels were measured, by what they have in common."""
+    """Runs of one group whose labels were measured."""
 
     values: tuple[str, ...]
     n: int
@@ -46,14 +46,15 @@ class ScoredGroup:
     low: float
     high: float
     counts: Mapping[int, int]
-    """Bin -> runs."""
+    """Bin -> number of runs."""
 
 
 def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> list[ScoredGroup]:
-    """Each group, the one with the most runs first. Runs whose system the viewer may not know yet are left out."""
+    """Return the groups, the largest first. Runs whose system the viewer may not know are left out."""
     column, keys = F(MEASURES[measure][0]), GROUPS[by][1]
     known = find_measured(runs, measure, names)
-    last = round(1 / WIDTH) - 1  # 1 itself is in the last bin
+    last = round(1 / WIDTH) - 1  # 1 belongs to the last bin
+    # The small addend keeps rounding errors from moving 0.15 into the bin below
     place = Least(Cast(Floor(column / Value(WIDTH) + Value(1e-9)), IntegerField()), Value(last))
     rows = known.order_by().annotate(bin=place).values_list(*keys, "bin")
     parts: dict[tuple[str, ...], list[tuple[int, int, float, float, float]]] = defaultdict(list)
@@ -64,7 +65,7 @@ def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> lis
 
 
 def find_measured(runs: QuerySet[Run], measure: str, names: Names) -> QuerySet[Run]:
-    """The runs whose label was measured so, of those that the viewer may know."""
+    """Return the runs with this measure whose system the viewer may know."""
     known = visible_to(runs).filter(**{f"{MEASURES[measure][0]}__isnull": False})
     return known.exclude(names.are_hidden_at("model", "layer", "unit"))
 
@@ -77,7 +78,7 @@ def _sum_up(values: tuple[str, ...], parts: Sequence[tuple[int, int, float, floa
 
 
 def draw_scores(groups: Sequence[ScoredGroup], by: str, measure: str, chosen: Mapping[str, str]) -> Plot | None:
-    """The largest of the groups; a bar leads to the runs of its group, of those that the filters `chosen` name."""
+    """Draw the largest groups. A bar links to the runs of its group within the filters `chosen`."""
     noun, keys = GROUPS[by]
     rows = [
         CountedGroup(
@@ -98,6 +99,6 @@ def name_group(by: str, values: Sequence[str]) -> str:
 
 def _link(keys: Sequence[str], group: ScoredGroup, chosen: Mapping[str, str]) -> str:
     given = dict(zip(keys, group.values, strict=True))
-    if "backbone" in given:  # the list has one filter for both
+    if "backbone" in given:  # The list has one filter for both
         given = {"backbone": given["backbone_model"] or given["backbone"]}
     return f"{reverse('runs')}?{urlencode({**chosen, **given, 'sort': 'check'})}"

@@ -1,4 +1,4 @@
-"""What an evaluation of biases found: statements by the size of their effect, each with its sets of images."""
+"""Findings of an evaluation of biases: statements by effect size, each with its sets of images."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from experiments.models import Evaluation, EvaluationItem
 from workers.record.evaluations import Cell, EvaluationResult
 
 AXIS = Axis(-3.0, 3.0, 0, 1000)
-"""Of effect sizes, in standard deviations; larger ones are drawn at its ends."""
+"""Axis of effect sizes in standard deviations. Larger ones are drawn at its ends."""
 MAX_STATEMENTS, IMAGES = 100, 8
-"""Statements of a page, and images of each set."""
+"""Maximum number of statements on a page, and of images in a set."""
 TABLE = "statements"
-"""Key of the table whose rows are statements: class, statement, effect, p, corrected p, whether it holds."""
+"""Key of the table of statements: class, statement, effect, p, corrected p, whether it holds."""
 CONTEXT = re.compile("(with|without) \N{LEFT DOUBLE QUOTATION MARK}(.*)\N{RIGHT DOUBLE QUOTATION MARK}", re.DOTALL)
-"""What a set of images is called in the evidence of an item."""
+"""Name of a set of images in an item's evidence."""
 
 
 @dataclass(frozen=True)
 class BiasFinding:
-    """A statement with its figures and the images with and without what it speaks of."""
+    """A statement with its figures, and the images with and without its context."""
 
     item: EvaluationItem | None
     about: str
@@ -37,12 +37,12 @@ class BiasFinding:
 
     @property
     def holds(self) -> bool:
-        """Whether the corrected test holds at 5 %."""
+        """True if the corrected test holds at 5 %."""
         return self.verdict == "yes"
 
 
 def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[BiasFinding]:
-    """Those with the largest effect first, of the result as the viewer may read it."""
+    """Return the findings, largest effect first, as the viewer may see them."""
     rows = [row for table in result.tables if table.key == TABLE for row in table.rows if len(row) >= 6]
     wanted = {row[0].item for row in rows if row[0].item is not None}
     items = evaluation.items.select_related("run").in_bulk(wanted)
@@ -61,7 +61,7 @@ def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:
 
 
 def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[ImageUrls]]]:
-    """The images of the context that the statement names, the longest such; of the only one where there is one."""
+    """Return the images of the longest context named in the statement; if there is only one context, its images."""
     sets = {key: (found[1], found[2]) for key in item.evidence if (found := CONTEXT.fullmatch(key))}
     contexts = sorted({context for _, context in sets.values()}, key=len, reverse=True)
     named = [each for each in contexts if each.casefold() in statement.casefold()] or contexts[: len(contexts) == 1]

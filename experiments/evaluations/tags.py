@@ -1,4 +1,4 @@
-"""Figures of evaluations with their intervals, as small drawings; scores of labels."""
+"""Template tags for figures with intervals, and for scores of labels."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workers.record.figures import figure
 
 register = template.Library()
 SHARE = Axis(0.0, 1.0, 0, 1000)
-"""What most figures are: shares, correlations above 0, areas under a curve."""
+"""Axis of most figures: shares, positive correlations, areas under a curve."""
 
 
 @register.inclusion_tag("evaluations/interval_bar.html")
 def interval_of(shown: Figure) -> dict[str, Any]:
-    """A figure with its interval and its goal; on 0 to 1 where it lies there, else on an axis that holds it."""
+    """Render a figure with interval and goal, on an axis from 0 to 1 if it fits, else on one that contains it."""
     known = [each for each in (shown.value, shown.low, shown.high, shown.goal) if each is not None]
     if shown.value is None or not all(math.isfinite(each) and abs(each) < 1e12 for each in known):
         return {}
@@ -35,7 +35,7 @@ def interval_of(shown: Figure) -> dict[str, Any]:
 
 @register.inclusion_tag("evaluations/score_plot.html", takes_context=True)
 def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
-    """How the labels of runs did in their checks, of all models or of one; nothing where none was measured."""
+    """Render the scores of labels, of all models or one; nothing if none was measured."""
     user = context["request"].user
     chosen = {"model": model} if model else {}
     groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", Names(user))
@@ -46,12 +46,12 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
 
 @register.filter
 def in_digits(value: float | None) -> str:
-    """A number of a table or a score: a count without decimals."""
+    """Format a number of a table or score. Counts have no decimals."""
     is_count = value is not None and value == round(value) and (abs(value) >= 2 or isinstance(value, int))
     return f"{value:.0f}" if is_count and value is not None and abs(value) < 1e12 else figure(value)
 
 
 @register.filter
 def is_number(value: Any) -> bool:
-    """Whether a score is a figure, rather than words or a yes or no."""
+    """True if a score is a number rather than text or a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Addresses of evaluations."""
+"""URLs of evaluations."""
 
 from __future__ import annotations
 

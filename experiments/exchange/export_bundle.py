@@ -61,7 +61,7 @@ class Pack:
 
 @contextmanager
 def packing(target: IO[bytes]) -> Iterator[Pack]:
-    """An archive whose manifest is written at the end of the block."""
+    """Yield an archive; its manifest is written when the block ends."""
     with zipfile.ZipFile(target, "w") as packed:
         pack = Pack(packed)
         yield pack

@@ -92,7 +92,6 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
             rows = _select_listed(what, given, viewer)
         case ExportSubject.CHECKS:
             rows = _select_checks(given, viewer)
-        # Unknown pairs of filter and person give no row rather than an error: a list of ids must not leak
         case ExportSubject.EVALUATIONS:
             rows = visible_to(EvaluationItem.objects.filter(_filter_items(given)))
         case ExportSubject.LABELS:
@@ -279,7 +278,7 @@ class Agreement:
     def count(self) -> int:
         from experiments.reviews.agreement.ratings import LINES
 
-        # A row per criterion for each queue twice (all reviewers, and per queue), and one per pair of reviewers
+        # Each criterion has alpha and kappa of all reviewers of a queue, and a kappa for each pair of reviewers
         pairs = 0
         for queue in self.queues:
             people = agreement_lists.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()

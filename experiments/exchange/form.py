@@ -82,7 +82,6 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = _layer_and_unit(name)
-    # A typed layer wins, so that "run_122" does not change it
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 

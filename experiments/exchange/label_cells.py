@@ -14,7 +14,7 @@ from experiments.exchange.safe_zip import ExchangeError, parse_json
 
 MAX_CELL_CHARS = 10_000
 _MAX_WORDS = 10
-"""Words that are kept of a list."""
+"""Maximum number of words kept of a list."""
 _MAX_SCORE = 1e30
 """Maximum absolute score of a word."""
 _NO_LABEL = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "#n/a"})

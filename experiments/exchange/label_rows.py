@@ -30,8 +30,8 @@ _LISTED = 10
 
 @dataclass(frozen=True)
 class LabelLine:
-    """One label of the file, and where it stands: "Line 7". Model, source and position are said by our own export
-    alone."""
+    """One label of a file, and its location there, such as "Line 7". Only our own export names model, source and
+    position."""
 
     where: str
     layer: str

@@ -45,7 +45,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class HistoryMessage:
-    """A message: texts and images (their keys) in reading order."""
+    """A message: texts and keys of images in reading order."""
 
     role: str
     parts: Sequence[tuple[str, str]]
@@ -58,7 +58,7 @@ class HistoryMessage:
 
 @dataclass
 class HistoryImages:
-    """Images of the file, each decoded once; they wait in a folder until the run is saved."""
+    """Images of the file, each decoded once. They wait in a folder until the run is saved."""
 
     laboratory: Laboratory
     waiting: Path

@@ -45,7 +45,7 @@ EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
 
 @require_safe
 def exports(request: HtmxRequest) -> HttpResponse:
-    """The form, filled in from the address, and the person's own exports; the list alone for htmx."""
+    """Show the form, filled in from the address, and the person's own exports; for htmx only the list."""
     user = access.require(request)
     if request.htmx.target == "export-list":
         return render(request, "exchange/exports/list.html", list_exports(user))

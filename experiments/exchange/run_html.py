@@ -48,7 +48,7 @@ AT_ONCE = 20
 
 @dataclass(frozen=True)
 class Embedded:
-    """The pictures of a file that stands alone: small ones, within it."""
+    """Embedded images of a file: small ones only."""
 
     small: Small
 
@@ -60,8 +60,8 @@ class Embedded:
 def document(
     run: Run, events: Iterable[Event], small: Small, viewer: User | None = None, *, fine: Small | None = None
 ) -> Iterator[str]:
-    """The file for a person, piece by piece: no more than a few events are held at a time. The answer's pictures are
-    `fine`, those of the transcript `small`."""
+    """Yield the file in pieces, as this person may see it; only a few events are in memory at a time. The answer shows
+    `fine` images, the transcript `small` ones."""
     folder = Path(settings.BASE_DIR) / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles)

@@ -127,7 +127,7 @@ class Archive:
         self.unpacked += more
         if size > most:
             raise ExchangeError(f"{info.filename!r} is larger than {most >> 20:,} MB.")
-        # Small members may compress well; a bomb needs size
+        # Small members may well compress this much; a bomb needs size
         if size > 1 << 20 and size > RATIO * max(info.compress_size, 1):
             raise ExchangeError(
                 f"{info.filename!r} is over {RATIO} times as large as what it was packed into: a zip bomb."
@@ -165,7 +165,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path, *, proven: bool = True) -> Iterator[Archive]:
-    """The archive in a file; without `proven` one that others may have written. Raises ExchangeError."""
+    """Open an archive; use `proven=False` for archives that other programs write. Raises ExchangeError."""
     check_size(path)
     with Guarded(io.FileIO(path)) as file:
         try:

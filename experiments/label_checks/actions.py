@@ -1,4 +1,4 @@
-"""What may be done: a label, or what a run concluded, is checked; people are asked about its images no more."""
+"""Actions on label checks: check a label or a run's conclusion, and finish asking people."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from experiments.label_checks.questions import MAX_JUDGES, describe_waiting
 from experiments.models import CheckStatus, LabelCheck, Role, Run, Unit
 
 STARTS = Role.RESEARCHER
-"""Who has labels checked: it may cost money."""
+"""Minimum role to check labels, which may cost money."""
 LABEL_CHARS = 1_000
 
 
 @transaction.atomic
 def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
-    """The label check of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
-    many judge each image, 0 for the usual judge."""
+    """Return the label check of a unit, starting it if needed, and assign it to labels with this text. `people` is the
+    number of judges per image, 0 for the default judge."""
     actor.require(STARTS)
     _require_judges(people)
     words = clean_line(text)
@@ -39,7 +39,7 @@ def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCh
 
 @transaction.atomic
 def check_run(actor: Actor, run: Run, people: int = 0) -> LabelCheck:
-    """The check of what a run concluded; `people` as in `check_label`. Raises StateConflict where there is nothing to
+    """Return the check of a run's conclusion. `people` as in `check_label`. Raises StateConflict if there is nothing to
     check."""
     actor.require(STARTS)
     _require_judges(people)
@@ -64,9 +64,9 @@ def _require_judges(people: int) -> None:
 
 @transaction.atomic
 def finish_asking(actor: Actor, check_id: int) -> None:
-    """Ask nobody any more, and have a worker measure the label by the images judged so far: a random part of all, since
-    they are offered by lot. For who asked for the check, and admins. Raises PermissionDenied, and StateConflict
-    before anybody has judged a natural image."""
+    """Stop asking people and measure the label by the images judged so far. Images are offered in random order, so
+    these are a random sample. Only for the person who started the check, and admins. Raises PermissionDenied, and
+    StateConflict if no natural image has been judged."""
     actor.require(STARTS)
     check = lock_asking(check_id)
     actor.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
@@ -78,7 +78,8 @@ def finish_asking(actor: Actor, check_id: int) -> None:
 
 
 def lock_asking(pk: int) -> LabelCheck:
-    """The check, so that nobody finishes it meanwhile. Raises StateConflict if it asks nobody any more."""
+    """Return the check, locked so that it cannot be finished meanwhile. Raises StateConflict if people are no longer
+    asked."""
     check = LabelCheck.objects.select_for_update().get(pk=pk)
     if not check.waits_for_people:
         raise StateConflict("Nobody is asked about images of this check any more: its answers are complete.")
@@ -86,12 +87,12 @@ def lock_asking(pk: int) -> LabelCheck:
 
 
 def say_how_far(check: LabelCheck) -> None:
-    """Have a check say how many images people have judged."""
+    """Update the check's message about how many images are judged."""
     LabelCheck.objects.filter(pk=check.pk, status=CheckStatus.UNFINISHED).update(reason=describe_waiting(check))
 
 
 def go_on(check: LabelCheck) -> None:
-    """Have a worker go on with a check by what people said."""
+    """Resume a check with people's answers."""
     check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
     check.save(update_fields=["status", "reason", "waits_for_people"])
     LabelCheck.objects.filter(pk=check.pk).update(beat=tell_time())

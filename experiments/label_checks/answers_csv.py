@@ -1,4 +1,4 @@
-"""What people said of the images of a check as rows of its file, with every image that nobody judged."""
+"""People's answers about a check's images as rows of a CSV file, including images without answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = (
 
 
 def list_rows(check: LabelCheck) -> Iterator[Sequence[Any]]:
-    """A row for each answer; one with empty columns for an image without any."""
+    """Yield a row for each answer, and a row with empty columns for each image without one."""
     for question in check.questions.prefetch_related("answers__user"):
         known = _question_cells(check, question)
         for cells in [_answer_cells(each) for each in question.answers.all()] or [[None] * 4]:

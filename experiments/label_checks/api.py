@@ -1,4 +1,4 @@
-"""Label checks for scripts: listed, read, asked for."""
+"""API of label checks: list, read, start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CheckState = Literal["queued", "running", "done", "unfinished", "untestable", "f
 
 
 class CheckIn(Body):
-    """What is checked: a run's conclusion, a label that is kept, or any text for a unit."""
+    """What to check: a run's conclusion, an existing label, or any text for a unit."""
 
     run: RowNumber | None = None
     label: RowNumber | None = None
@@ -43,7 +43,7 @@ class CheckIn(Body):
 
 
 class CheckOut(RowOut):
-    """The headline of a check: r and AUPRC on images that the label's author never saw."""
+    """The main scores of a check: r and AUPRC on images that the label's author never saw."""
 
     id: int
     text: str
@@ -73,7 +73,7 @@ class CheckOut(RowOut):
 
 
 class CheckResultOut(CheckOut):
-    """The same with all that was found."""
+    """A check with all its results."""
 
     options: dict[str, Any]
     natural: dict[str, Any] | None
@@ -91,7 +91,7 @@ SHARED = ("id", "text", "dataset", "split", "status", "reason", "created", "meas
 
 
 def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
-    """The headline, with the place of the unit where the viewer may know it."""
+    """Return the main scores, and the unit if the viewer may know it."""
     place = lists.place_of(row)
     if place is None or names.holds_back(*place):
         model, layer, unit = None, None, None
@@ -115,7 +115,7 @@ def list_label_checks(
     unit: Number | None = None,
     run: RowNumber | None = None,
 ) -> ListPage[CheckOut]:
-    """The newest first; of a `run`, all checks of what it concluded."""
+    """Newest first. With `run`, all checks of its conclusion."""
     user = allow(request)
     names = Names(user)
     numbers = {"unit": unit, "run": run}
@@ -127,7 +127,7 @@ def list_label_checks(
 
 @router.get("/checks/{pk}", response=CheckResultOut, summary="Read a label check")
 def read_label_check(request: HttpRequest, pk: Id, full: bool = False) -> CheckResultOut:
-    """`full` adds what was measured on, and said of, each natural image."""
+    """`full` adds activation and answer for each natural image."""
     user = allow(request)
     return _shape(_find(pk), Names(user), full=full)
 
@@ -153,7 +153,7 @@ def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultO
 
 
 def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
-    """Without the other tests, which have a field of their own."""
+    """Return the result without the other tests, which have a field of their own."""
     told = dict(encode(natural))
     told.pop("other_tests", None)
     return told
@@ -161,7 +161,7 @@ def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
 
 @router.post("/checks", response={202: CheckResultOut}, summary="Ask for a label check")
 def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOut]:
-    """Takes a researcher. The same label of the same unit is tested once, whoever asks."""
+    """Needs the role researcher. A label of a unit is tested once, however often it is requested."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     by, people = Actor.behind(request, user), wanted.judges if wanted.judge else 0
     if wanted.run is not None:
@@ -187,6 +187,6 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
     summary="Fetch an image to judge",
 )
 def fetch_judged_image(request: HttpRequest, pk: Id, number: Id) -> HttpResponseBase:
-    """Takes a reviewer. The PNG, while people are asked; nothing tells its key."""
+    """Needs the role reviewer. Returns a PNG while people are asked. Its key is not revealed."""
     allow(request, Role.REVIEWER)
     return serve_question(request, pk, number)

@@ -1,6 +1,6 @@
-"""Images that people judge for the label check, blind: what `experiments.judging` asks of a desk.
+"""Images of a label check that people judge blind: the desk for `experiments.judging`.
 
-A person sees the label and an image, and neither what the unit answers to it nor what others say of it.
+People see the label and an image, but neither the unit's activation nor others' answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from experiments.models import LabelCheck, PresenceAnswer, PresenceChoice, Prese
 
 @dataclass(frozen=True)
 class QuestionView:
-    """One image to judge; its key, which leads to what it shows, is not told."""
+    """One image to judge. Its key is not shown, because it leads to further data."""
 
     pk: int
     check: int
@@ -44,7 +44,7 @@ class QuestionView:
 
 @dataclass(frozen=True)
 class CheckDesk:
-    """A label check that asks people, image by image."""
+    """A label check that asks people about images."""
 
     row: LabelCheck
 
@@ -83,10 +83,10 @@ class CheckDesk:
         return [QuestionView(row.pk, self.row.pk, self.row.text) for row in rows]
 
     def list_pending(self, user: User) -> list[PresenceQuestion]:
-        """What this person has not said anything of and lacks answers, in the order that it is offered in.
+        """Return images that need answers and that this person has not judged, in the order of display.
 
-        Images with the fewest answers come first, the others by lot, drawn for each person. So two who work side by
-        side seldom meet, and whatever has been judged at any time is a random part of all: the worker relies on that
+        Images with the fewest answers come first, otherwise in random order per person. Two people at once seldom get
+        the same image, and the judged images are always a random sample, on which the worker relies
         (`workers/jobs/label_checks/people.py`).
         """
         done = PresenceAnswer.objects.filter(question__label_check=self.row, user=user).values("question")
@@ -99,7 +99,7 @@ class CheckDesk:
 
     def describe(self, user: User) -> dict[str, Any]:
         return {
-            # The way here names no unit: what it is, and what it responds to, is not to be known
+            # The breadcrumbs must not reveal the unit
             "breadcrumbs": [("Review", reverse("review")), ("Images to judge", "")],
             "others": [each for each in list_judges(self.row) if each.pk != user.pk],
         }
@@ -118,7 +118,7 @@ class CheckDesk:
         return (last, last.question) if last else None
 
     def follow(self, item: PresenceQuestion | None) -> None:
-        """The last answer that was lacking has a worker go on with the check."""
+        """Resume the check after the last missing answer."""
         if item is not None and not list_open(self.row).exists():
             actions.go_on(self.row)
         else:
@@ -141,8 +141,7 @@ def _draw_lot(user: User, question: PresenceQuestion) -> bytes:
 
 
 def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
-    """Checks that ask people, the newest first: each with how many images it has, and how many are left for this
-    person."""
+    """Return the newest checks that ask people: (check, number of images, number left for this person)."""
     checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:most]
     questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
     said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))
@@ -153,5 +152,5 @@ def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
 
 
 def _count_left(answers: Sequence[tuple[int, int]], wanted: int) -> tuple[int, int]:
-    """`answers`: of each image how many there are, and how many of them are this person's."""
+    """`answers` holds, for each image, the number of answers and of this person's answers."""
     return len(answers), sum(count < wanted and not own for count, own in answers)

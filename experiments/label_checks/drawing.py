@@ -1,4 +1,4 @@
-"""The pictures of a label check as geometry: activations of images with and without what the label says."""
+"""Plots of a label check: activations of images with and without what the label says."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BINS = 24
 
 @dataclass(frozen=True)
 class CheckHistogram:
-    """Activations of the images that a label describes, upwards, and of the others, downwards, in shares of each; and
-    the same in words: from, to, how many of either."""
+    """Activations of images that the label describes, upwards, and of the others, downwards, as shares of each; and as
+    rows (from, to, described, others)."""
 
     plot: Plot
     rows: Sequence[tuple[float, float, int, int]]
     described: int
     others: int
     unseen: int
-    """Others that are not drawn: of many images those that the label does not describe are not all kept."""
+    """Number of others that are not drawn: large checks do not keep all of them."""
     described_mean: float | None
     others_mean: float | None
 
 
 def draw_natural(found: NaturalResult) -> CheckHistogram | None:
-    """None where nothing was measured, or all of it is the same."""
+    """Draw the histogram; None if nothing was measured or all values are equal."""
     pairs = [
         (activation, expected >= 0.5)
         for activation, expected in zip(found.activations, found.expected, strict=False)
@@ -79,7 +79,7 @@ def _draw_histogram(
 
 
 def draw_sweep(points: Sequence[tuple[float, float]], threshold: float) -> Plot | None:
-    """Predictiveness by threshold, as a share of the exemplar threshold; the one in use as a line."""
+    """Draw predictiveness by threshold, as a multiple of the exemplar threshold, with a line at the one in use."""
     known = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and abs(x) < 1e6]
     if len(known) < 2:
         return None

@@ -1,5 +1,5 @@
-"""What the page of a check shows: the headline on one axis with floors and ceiling, images that speak against the
-label, generated ones on either side. The truth of a system that the viewer is to judge unseen stays out."""
+"""Data of a check's page: main scores on one axis with floors and ceiling, surprising images, generated images. The
+truth is hidden from viewers who still have to review the system blind."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from workers.record.label_checks import CheckImage, CheckResult, NaturalResult
 HIDDEN_TRUTH = "the truth, which you are to find out"
 CORRECTED = "what r would be if the judge did not err, as long as its errors do not depend on the activation"
 GOOD, SOME = 0.5, 0.2
-"""From this r on a label tells much, or something, of when its unit responds: r squared is a share of variance."""
+"""Values of r from which a label explains much, or something, of the activation. r squared is a share of variance."""
 TICKS = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """A figure on the axis with what is known of it: floors and the ceiling as marks in words."""
+    """A score on the axis, with base rate, floors and ceiling as marks."""
 
     name: str
     says: str
     estimate: Estimate
     interval: Interval
     marks: Sequence[tuple[float, str, str]]
-    """Where it lies, its kind (floor, ceiling, base), in words."""
+    """Position, kind (floor, ceiling, base), text."""
     lanes: Sequence[FloorLane] = ()
 
 
 def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
-    """All that the page shows of what was found."""
+    """Return everything that the page shows of the result."""
     found = hide_truth(read_check(check), lists.place_of(check), names)
     natural, generated = found.natural, found.generated
     values = [*(natural.activations if natural else ())]
@@ -71,7 +71,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
 
 
 def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: Names) -> CheckResult:
-    """The same without the words of the truth, where the viewer is still to judge what is in this place."""
+    """Return the result without the text of the truth, if the viewer still has to judge this system."""
     natural = found.natural
     if natural is None or natural.ceiling is None or (place is not None and not names.holds_back(*place)):
         return found
@@ -79,7 +79,7 @@ def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: Na
 
 
 def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
-    """r and AUPRC, those that were measured."""
+    """Return r and AUPRC, if measured, and r corrected for the judge's errors."""
     rows = []
     says: dict[Measure, tuple[str, str]] = {
         "pearson": ("r", "correlation of activation with what the label says"),
@@ -110,7 +110,7 @@ def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
 
 
 def _explain(found: NaturalResult | None) -> str:
-    """What the headline means, for somebody who is new to it."""
+    """Explain the main scores for beginners."""
     if found is None or found.pearson.value is None:
         return ""
     r, low, high = found.pearson.value, found.pearson.low, found.pearson.high
@@ -132,7 +132,7 @@ def _explain(found: NaturalResult | None) -> str:
 
 
 def _read_deciles(found: NaturalResult) -> list[tuple[int, float | None, float | None]]:
-    """Number of the tenth, r within it, and where that lies between -1 and 1 in thousandths."""
+    """Return (number of the tenth, r within it, position between -1 and 1 in thousandths)."""
     rows: list[tuple[int, float | None, float | None]] = []
     for number, value in enumerate(found.deciles, 1):
         rows.append((number, value, None if value is None else round(500 + 500 * max(-1.0, min(1.0, value)), 1)))
@@ -140,7 +140,7 @@ def _read_deciles(found: NaturalResult) -> list[tuple[int, float | None, float |
 
 
 def _read_cards(found: CheckResult) -> dict[str, list[ImageCard]]:
-    """Cards by where they stand; images without a key are left out."""
+    """Return image cards by section. Images without a key are left out."""
     natural, generated = found.natural, found.generated
     return {
         "bright": _cards(natural.bright_without if natural else (), "dataset"),

@@ -1,4 +1,4 @@
-"""The floors of a check as its page shows them: a lane on the axis and a row of a table for each kind."""
+"""Floors of a check on its page: one lane on the axis and one table row per kind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from workers.record.figures import figure
 from workers.record.label_checks import FOREIGN_LABEL, RANDOM_UNIT, FloorFigure, FloorSpread, NaturalResult, Reference
 
 KINDS = {FOREIGN_LABEL: ("label", "of another unit", "of other units"), RANDOM_UNIT: ("unit", "at random", "at random")}
-"""Kind of floor -> its noun, and what follows it for one and for several."""
+"""Kind of floor -> its noun, and the words after it for one and for several."""
 Measure = Literal["pearson", "auprc"]
 
 
 @dataclass(frozen=True)
 class FloorLane:
-    """The floors of a kind on the axis of a figure, in thousandths of its width."""
+    """The floors of one kind on the axis of a score, in thousandths of its width."""
 
     kind: str
     start: float
@@ -33,7 +33,7 @@ class FloorLane:
 
 @dataclass(frozen=True)
 class FloorRow:
-    """All floors of a kind, in words and figures; `floors` one by one."""
+    """All floors of one kind, as text and figures. `floors` lists them one by one."""
 
     words: str
     spread: FloorSpread
@@ -45,7 +45,7 @@ class FloorRow:
 
 
 def read_lanes(found: NaturalResult, measure: Measure) -> list[FloorLane]:
-    """Of the kinds of which the figure is known."""
+    """Return the lanes of kinds with a known figure."""
     lanes = []
     for row in read_rows(found):
         floor: FloorFigure = getattr(row.spread, measure)
@@ -61,7 +61,7 @@ def read_lanes(found: NaturalResult, measure: Measure) -> list[FloorLane]:
 
 
 def read_rows(found: NaturalResult) -> list[FloorRow]:
-    """Kinds that are known here; none of a check from before there were several floors of a kind."""
+    """Return the known kinds. Empty for checks from before there were several floors per kind."""
     return [
         FloorRow(_describe(each), each, [floor for floor in found.floors if floor.kind == each.kind])
         for each in found.floor_spreads

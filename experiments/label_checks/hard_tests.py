@@ -1,4 +1,4 @@
-"""Hard negatives and fuzzing on the page of a check: rows of figures beside detection, and what each cannot see."""
+"""Hard negatives and fuzzing on the page of a check: rows of figures beside detection, and the limits of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FUZZING_BLIND = "It need not fall when the label is too broad in other images."
 
 @dataclass(frozen=True)
 class LabelTestRow:
-    """A figure of a test: its name, what it says, the value with its interval, and what chance reaches."""
+    """A figure of a test: name, explanation, value with interval, and the chance level."""
 
     name: str
     says: str
@@ -24,14 +24,14 @@ class LabelTestRow:
 
     @property
     def reason(self) -> str:
-        """Why there is no value, or no interval."""
+        """Return why there is no value or no interval."""
         if self.estimate.low is not None or not self.estimate.why:
             return ""
         return f"No {'figure' if self.estimate.value is None else 'interval'}: {self.estimate.why}."
 
 
 def list_alike(found: HardNegativesResult | None) -> list[LabelTestRow]:
-    """Rows of hard negatives by likeness; none of a check from before them."""
+    """Return rows of hard negatives by similarity; empty for older checks."""
     if found is None:
         return []
     says = "The other images are those that look most like the top images to this layer, and hardly activate the unit."
@@ -39,7 +39,7 @@ def list_alike(found: HardNegativesResult | None) -> list[LabelTestRow]:
 
 
 def list_neighbours(found: HardNegativesResult | None) -> list[LabelTestRow]:
-    """The same by neighbours, which are named."""
+    """Return rows of hard negatives by neighbours, which are named; empty for older checks."""
     if found is None:
         return []
     says = f"The other images activate the units that respond with this one{_name_units(found.neighbours)}, not it."
@@ -47,7 +47,7 @@ def list_neighbours(found: HardNegativesResult | None) -> list[LabelTestRow]:
 
 
 def list_fuzzing(found: FuzzingResult | None) -> list[LabelTestRow]:
-    """Rows of fuzzing; none of a check from before it."""
+    """Return rows of fuzzing; empty for older checks."""
     if found is None:
         return []
     says = (

@@ -1,4 +1,4 @@
-"""Label checks by where their unit is."""
+"""Lists of label checks by unit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from experiments.models import CheckStatus, EvaluationItem, LabelCheck, Run
 
 
 def place_of(row: EvaluationItem | LabelCheck) -> tuple[str, str, int] | None:
-    """Model, layer and unit; None where the catalogue has it no more."""
+    """Return (model, layer, unit); None if the unit left the catalogue."""
     unit = row.unit
     return None if unit is None else (unit.layer.model.name, unit.layer.name, unit.number)
 
 
 def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]:
-    """The checks that an address chooses by status, model, layer, unit, run; the newest first. Those of a system that
-    the viewer may not know are not found by it. Those of a run are all checks of what it concluded, by any judge."""
+    """Return the checks that an address selects by status, model, layer, unit or run, newest first. Filters by place do
+    not find hidden systems. A run selects all checks of its conclusion, by any judge."""
     rows = visible_to(LabelCheck.objects.select_related("unit__layer__model")).defer(*HEAVY)
     if (status := params.get("status", "")) in CheckStatus.values:
         rows = rows.filter(status=status)

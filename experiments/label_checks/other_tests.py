@@ -1,4 +1,4 @@
-"""Other tests on the page of a check: rows of figures, the counts of detection, and its curve by decile."""
+"""Other tests on the page of a check: rows of figures, counts of detection, and its curve by decile."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from workers.record.other_tests import (
 
 TENTHS = 10
 MIX = 2 / 3
-"""Share of activating images in the mix that precision and F1 are of: the precision of a label that fits every image,
-or images by lot. Its F1 is 0.8."""
+"""Share of activating images in the mix for precision and F1: the precision of a label that fits every image, or of
+random images. Its F1 is 0.8."""
 BLIND = "It need not fall when the label is too broad."
 
 
 @dataclass(frozen=True)
 class LabelTestEvidence:
-    """All that the section shows."""
+    """All data of the section."""
 
     rows: Sequence[LabelTestRow]
     counts: Sequence[tuple[str, int, int, int]]
-    """Of activating and of other images: described, not described, answer not read; empty where none were looked at."""
+    """For activating and other images: described, not described, unreadable; empty if no images were judged."""
     activating: str
-    """How many images activate the unit, and from where on."""
+    """Number of images that activate the unit, and the threshold."""
     curve: Plot | None
 
 
 def read_tests(found: OtherTests | None) -> LabelTestEvidence | None:
-    """What the section shows; None for a check from before these were measured."""
+    """Return the data of the section; None for a check from before these tests."""
     if found is None:
         return None
     detection = found.detection
@@ -145,7 +145,7 @@ def _describe_activating(found: DetectionResult) -> str:
 
 
 def _draw_deciles(found: DetectionResult) -> Plot | None:
-    """The share that the label describes of each tenth of the activating images, and of the others as a level."""
+    """Draw the share described by the label, for each tenth of the activating images, and for the others as a level."""
     known = [
         (number, each)
         for number, each in enumerate(found.deciles[:TENTHS], 1)

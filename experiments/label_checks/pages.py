@@ -1,4 +1,4 @@
-"""Label checks: the page of one, the mark of a run's, and asking for one."""
+"""Pages of label checks: one check, the mark of a run's check, and starting one."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from workers.record.evaluations import CAVEAT
 
 STATE = "check-state"
 RUNS = 5
-"""Runs that concluded the label, at most, that its page names."""
+"""Maximum number of runs with this label that a page lists."""
 
 
 @require_safe
 def check(request: HtmxRequest, pk: int) -> HttpResponse:
-    """One label, tested: the headline, what speaks against it, images drawn for it."""
+    """Show one label check: main scores, surprising images, generated images."""
     user = access.require(request)
     row = get_object_or_404(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
     names = Names(user)
@@ -70,7 +70,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _describe_people(row: LabelCheck) -> dict[str, Any]:
-    """How far people are who are asked about its images; once they have said all, that there are answers."""
+    """Return the progress of people who judge its images, or whether there are answers."""
     if not row.waits_for_people:
         return {"has_answers": row.questions.exists()}
     progress = {"judged": count_judged(row), "answers": count_answers(row)}
@@ -79,14 +79,14 @@ def _describe_people(row: LabelCheck) -> dict[str, Any]:
 
 @require_safe
 def image(request: HttpRequest, pk: int, question: int) -> HttpResponse:
-    """An image that people are asked about, without its key. Raises Http404 once nobody is asked any more."""
+    """Send an image to judge without its key. Raises Http404 if people are no longer asked."""
     access.require(request, Role.REVIEWER)
     return serve_question(request, pk, question)
 
 
 @require_safe
 def mark_of_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """The mark beside what a run concluded, as it is now."""
+    """Render the mark beside a run's conclusion."""
     access.require(request)
     run = get_object_or_404(Run.objects.select_related("label_check"), pk=pk)
     return render(request, "label_checks/run_mark.html", {"run": run})
@@ -94,8 +94,8 @@ def mark_of_run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest, run: int | None = None, label: int | None = None) -> HttpResponse:
-    """What would be checked: what a run concluded, or a label; sent, its check. Raises Http404 where there is no such
-    thing."""
+    """Show what would be checked, a run's conclusion or a label; on POST start the check. Raises Http404 if it does not
+    exist."""
     actor = Actor.of(request, actions.STARTS)
     of_run, of_label = _find_subject(run, label)
     names = Names(actor.person)
@@ -123,7 +123,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
 
 
 def _read_people(given: QueryDict) -> int:
-    """How many people are to judge each image; 0 for the usual judge. Raises InvalidInput for what is no number."""
+    """Return the number of judges per image, 0 for the default judge. Raises InvalidInput."""
     if given.get("judge") != PEOPLE:
         return 0
     typed = given.get("judges", "1").strip()
@@ -133,7 +133,7 @@ def _read_people(given: QueryDict) -> int:
 
 
 def _find_subject(run: int | None, label: int | None) -> tuple[Run | None, Label | None]:
-    """The run, or the label, that is meant; of a label that a run gave, that run."""
+    """Return the run or the label; for a label that a run gave, the run."""
     if run is not None:
         return get_object_or_404(Run.objects.select_related("label_check"), pk=run), None
     row = get_object_or_404(visible_to(Label.objects.select_related("label_check", "run")), pk=label)

@@ -1,6 +1,6 @@
-"""Asking people what natural images show, for the label check: which images lack answers, and how far that is.
+"""Questions to people about natural images for the label check: which images need answers, and the progress.
 
-A worker puts the questions and says what came of them; pages and the API take the answers.
+A worker creates the questions and scores the answers; pages and API collect them.
 """
 
 from __future__ import annotations
@@ -15,48 +15,49 @@ from experiments.gallery.images import serve_image
 from experiments.models import LabelCheck, PresenceQuestion
 
 MAX_JUDGES = 10
-"""People who may be asked about one image."""
+"""Maximum number of people asked about one image."""
 
 
 def count_wanted(check: LabelCheck) -> int:
-    """How many people answer for each image, at least 1."""
+    """Return the number of answers wanted per image, at least 1."""
     wanted = check.options.get("judges")
     return min(max(int(wanted), 1), MAX_JUDGES) if isinstance(wanted, int | float) else 1
 
 
 def list_open(check: LabelCheck) -> QuerySet[PresenceQuestion]:
-    """Questions of a check that lack answers, each with how many it has as `said`."""
+    """Return the questions that need answers, with their number of answers as `said`."""
     return check.questions.annotate(said=Count("answers")).filter(said__lt=count_wanted(check))
 
 
 def count_judged(check: LabelCheck) -> tuple[int, int]:
-    """Images with enough answers, and all."""
+    """Return the numbers of images with enough answers, and of all images."""
     every = check.questions.count()
     return every - list_open(check).count(), every
 
 
 def count_answers(check: LabelCheck) -> tuple[int, int]:
-    """Answers that there are, of those that are wanted; what an image has more than it needs is left out."""
+    """Return the numbers of answers given and wanted. Surplus answers are not counted."""
     wanted = count_wanted(check)
     said = check.questions.annotate(said=Count("answers")).values_list("said", flat=True)
     return sum(min(each, wanted) for each in said), wanted * len(said)
 
 
 def list_judges(check: LabelCheck) -> QuerySet[User]:
-    """Who has said something of an image, by name."""
+    """Return the people who judged an image, by name."""
     return User.objects.filter(presence_answers__question__label_check=check).distinct().order_by("username")
 
 
 def describe_waiting(check: LabelCheck) -> str:
-    """How far people are, as a check says why it is unfinished."""
+    """Describe the progress, as a check's reason for being unfinished."""
     judged, every = count_judged(check)
     return f"It waits for people: {judged} of {every} images judged."
 
 
 def serve_question(request: HttpRequest, check: int, question: int) -> HttpResponse:
-    """The image of a question, without its key. Raises Http404 once nobody is asked any more."""
+    """Send the image of a question without its key. Raises Http404 if people are no longer asked."""
     checks = visible_to(LabelCheck.objects.filter(pk=check, waits_for_people=True))
     asked = get_object_or_404(PresenceQuestion, pk=question, label_check__in=checks)
     response = serve_image(request, asked.image_id, "private, no-store")
+    # The ETag is the key
     del response.headers["ETag"]
     return response

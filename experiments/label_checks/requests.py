@@ -1,7 +1,7 @@
-"""Asking for a label to be checked on images that its author never saw. Who writes the row knows nothing of networks.
+"""Request a check of a label on images that its author never saw. Independent of networks.
 
-The same label of the same unit, tested in the same way, is one row: whoever asks again is given what is there. Used by
-pages and the API, by evaluations, and by workers when a run has concluded.
+The same label of a unit, tested in the same way, is one row: a repeated request returns it. Used by pages and the API,
+by evaluations, and by workers when a run has concluded.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from experiments.models.stored import Scalar
 from workers.record import tasks
 
 BACKBONE = "backbone"
-"""Stands for a conversation with a language model where a plug-in could do the same."""
+"""Use a conversation with a language model instead of a plug-in."""
 PEOPLE = "people"
-"""As a judge: people say what natural images show, on a page, image by image."""
+"""As judge: people judge natural images on a page."""
 
 
 @dataclass(frozen=True)
 class CheckMethod:
-    """How a label is tested: all of it decides what is measured."""
+    """How a label is tested. All fields affect the measurement."""
 
     dataset: str
-    """Where natural images come from."""
+    """Dataset of natural images."""
     toolset: str
-    """Whose generator draws."""
+    """Toolset whose generator draws images."""
     writer: str
-    """Who writes prompts from the label: a key of `registry.PROMPT_WRITERS`, `BACKBONE`, or "" for nobody."""
+    """Writer of prompts: a key of `registry.PROMPT_WRITERS`, `BACKBONE`, or "" for none."""
     judge: str
-    """Who says what natural images show: of `registry.PRESENCE_JUDGES`, `BACKBONE`, `PEOPLE`, or "" for nobody."""
+    """Judge of natural images: a key of `registry.PRESENCE_JUDGES`, `BACKBONE`, `PEOPLE`, or "" for none."""
     backbone: str = ""
     backbone_model: str = ""
     seed: int = 0
     judges: int = 1
-    """How many people judge each image, where people do."""
+    """Number of people who judge each image, if people do."""
     split: str = PROBE
-    """Of the dataset's images."""
+    """Split of the dataset's images."""
     guess: str = ""
-    """Who helps to draw the images that a language model or people judge: a free judge, or "" for nobody."""
+    """Free judge that helps to draw the sample for a language model or people, or "" for none."""
 
     @property
     def options(self) -> dict[str, Scalar]:
-        """What of it decides what is measured, by name; the split has a column of its own."""
+        """Return the fields by name, except the split, which has a column."""
+        # Keys of existing checks must not change, so new fields are left out where they have no effect
         found = asdict(self)
         del found["split"]
         if self.judge != PEOPLE:
@@ -66,9 +67,9 @@ class CheckMethod:
 def choose_method(
     model: str, backbone: str = "", backbone_model: str = "", dataset: str = "", *, people: int = 0
 ) -> CheckMethod:
-    """The method that suits a model: toybox is known exactly; elsewhere somebody must look.
+    """Return the method for a model. Toybox is judged exactly; elsewhere a model or people must look at images.
 
-    `people`: how many judge each image, where people shall say what images show; 0 for the usual judge.
+    `people` is the number of judges per image if people judge, 0 for the default judge.
     """
     fitting = compatibility.fitting(model)
     images = dataset or fitting["dataset"]
@@ -86,10 +87,10 @@ def choose_method(
 def request_check(
     unit: Unit, text: str, method: CheckMethod, *, enqueue: bool = True, unpriced: bool = False
 ) -> LabelCheck:
-    """The label check, begun unless it is there. One that failed or is unfinished is tried again, but for one that
-    waits for people.
+    """Return the label check, starting it if needed. A failed or unfinished one is tried again, unless it waits for
+    people.
 
-    `unpriced`: a backbone may be asked though its price is not known, so that no allowance holds.
+    `unpriced` allows a backbone without a known price, for which no allowance applies.
     """
     label = clean_line(text)
     layer = unit.layer
@@ -109,8 +110,8 @@ def request_check(
 
 
 def _is_outdated(check: LabelCheck) -> bool:
-    """Whether it was measured before r was tested against 0, when intervals held too seldom; or before toybox said how
-    it read labels, when what it did not understand was let pass, or before fuzzing, the last of the other tests."""
+    """True if it was measured before r was tested against 0; or by toybox before it reported how it reads labels, or
+    before fuzzing, the latest test."""
     untested = check.pearson is not None and check.p_value is None
     tests = (check.result.get("natural") or {}).get("other_tests")
     is_fuzzed = isinstance(tests, dict) and bool(tests.get("fuzzing"))
@@ -120,10 +121,10 @@ def _is_outdated(check: LabelCheck) -> bool:
 
 
 def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> LabelCheck | None:
-    """The check of what a run concluded; None where it gave no label, or its unit is not in the catalogue.
+    """Return the check of a run's conclusion; None if it gave no label or its unit is not in the catalogue.
 
-    Several labels are alternatives of one. `people` as in `choose_method`: their check takes nobody's place, so that
-    the run keeps its figures while people are asked.
+    Several labels are alternatives. `people` as in `choose_method`; their check does not replace an existing one, so
+    the run keeps its scores meanwhile.
     """
     labels = [clean_line(str(each)) for each in run.conclusion.get("labels", [])]
     named = [each for each in dict.fromkeys(labels) if each and each.casefold() != "none"]
@@ -137,19 +138,19 @@ def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> Labe
 
 
 def assign_check(run: Run, check: LabelCheck, *, replace: bool = True) -> None:
-    """Give a run and its labels the figures of a check; unless `replace`, only where they have none."""
+    """Assign a check to a run and its labels. Without `replace`, only if they have none."""
     free: dict[str, None] = {} if replace else {"label_check": None}
     Run.objects.filter(pk=run.pk, **free).update(label_check=check)
     run.label_set.filter(**free).update(label_check=check)
 
 
 def is_wanted(run: Run) -> bool:
-    """Whether its conclusion is checked by itself: the run says so, else the installation."""
+    """True if the run's conclusion is checked automatically, by the run's option or else the installation's."""
     return bool(run.options.get("label_check", settings.LABEL_CHECK))
 
 
 def spend(check: LabelCheck, prompt_tokens: int, completion_tokens: int, cost: float) -> None:
-    """Add what a reply took."""
+    """Add the usage of a reply."""
     LabelCheck.objects.filter(pk=check.pk).update(
         prompt_tokens=F("prompt_tokens") + prompt_tokens,
         completion_tokens=F("completion_tokens") + completion_tokens,

@@ -1,4 +1,4 @@
-"""Addresses of label checks."""
+"""URLs of label checks."""
 
 from __future__ import annotations
 

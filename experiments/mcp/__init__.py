@@ -1,1 +1,1 @@
-"""The MCP server: what language models and their clients do here, by a few tools, with a personal token."""
+"""The MCP server: a few tools with which language models and their clients work here, using a personal token."""

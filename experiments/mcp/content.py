@@ -1,4 +1,4 @@
-"""What tools answer with: data as short JSON, the agent's conversation as text and images."""
+"""Answers of tools: data as short JSON, the agent's conversation as text and images."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from experiments.mcp import entry
 from workers.agent.conversation import Part
 
 MAX_IMAGE_BYTES = 480_000
-"""Of all images of an answer. Clients made with the SDK take messages of 1 MiB, and base64 adds a third."""
+"""Maximum bytes of all images in an answer. SDK clients accept messages of 1 MiB, and base64 adds a third."""
 TRIES, TRY_EVERY = 5, 0.5
-"""How often small versions are looked for again, and after how many seconds."""
+"""Number of retries for thumbnails, and the delay between them in seconds."""
 WIDTHS = (0, 320, 160)
-"""Pixels, the first that fits the bytes; 0 for the image itself."""
+"""Widths in pixels to try until all images fit; 0 is the full image."""
 
 
 def compact(value: Any) -> Any:
-    """The same without what is empty: each word of an answer is paid for."""
+    """Return the value without empty parts: each token of an answer costs money."""
     if isinstance(value, dict):
         kept = {name: compact(each) for name, each in value.items()}
         return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
@@ -32,14 +32,14 @@ def compact(value: Any) -> Any:
 
 
 def tell(data: Any) -> TextContent:
-    """Data as JSON in one line, without what is empty."""
+    """Return data as JSON on one line, without empty parts."""
     return TextContent(text=json.dumps(compact(data), ensure_ascii=False))
 
 
 async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
-    """Words and images in order, the images small enough for one message; those that are too many are told.
+    """Return texts and images in order, with images small enough for one message. Says how many did not fit.
 
-    A worker makes the small versions just after the images: where only these fit, they are waited for.
+    Workers make thumbnails just after the images, so missing ones are waited for.
     """
     keys = list(dict.fromkeys(part.key for part in parts if not isinstance(part, str)))
     found = await entry.in_thread(_load_within, keys)
@@ -60,7 +60,7 @@ async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
 
 
 def _load_within(keys: Sequence[str]) -> dict[str, ImageContent]:
-    """The images as large as their sum allows; of the smallest size as many as fit."""
+    """Return the images at the largest width at which all fit; at the smallest width, as many as fit."""
     found: dict[str, ImageContent] = {}
     for width in WIDTHS:
         found, left = {}, MAX_IMAGE_BYTES
@@ -76,7 +76,7 @@ def _load_within(keys: Sequence[str]) -> dict[str, ImageContent]:
 
 
 def _read(keys: Sequence[str], width: int) -> Iterator[tuple[str, HttpResponse]]:
-    """The files of the images that can be had."""
+    """Yield the image files that exist."""
     for key in keys:
         try:
             request = HttpRequest()

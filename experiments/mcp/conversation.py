@@ -1,4 +1,4 @@
-"""A run's conversation as its agent reads it, from events with the names that the caller may read."""
+"""A run's conversation as its agent reads it, from events with the names that the caller may see."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from workers.record.decoding import decode
 from workers.record.events import Event, ExperimentEnded, ExperimentStarted
 
 PAGE = 500
-"""Events that are read at once."""
+"""Number of events read per request."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """All that was said in a run so far."""
+    """Everything said in a run so far."""
 
     messages: Sequence[Message]
     results: dict[int, tuple[Part, ...]]
-    """Number of an experiment -> what came of it."""
+    """Number of an experiment -> its result."""
     programs: dict[int, str]
     """Number of an experiment -> its program."""
 
     @property
     def beginning(self) -> list[Part]:
-        """Instructions and assignment: all before the first reply."""
+        """Return instructions and assignment: everything before the first reply."""
         first = next((place for place, each in enumerate(self.messages) if each.role == "assistant"), None)
         return [part for each in self.messages[:first] for part in each.parts]
 
     @property
     def news(self) -> list[Part]:
-        """What was said since the last reply; nothing before the first."""
+        """Return everything since the last reply; empty before the first."""
         places = [place for place, each in enumerate(self.messages) if each.role == "assistant"]
         return [part for each in self.messages[places[-1] + 1 :] for part in each.parts] if places else []
 
     @property
     def rounds(self) -> list[Part]:
-        """Everything from the first reply on, with captions in the place of images, which stand before them anyway."""
+        """Return everything from the first reply on. Images are replaced by their captions."""
         told: list[Part] = []
         begun = False
         for each in self.messages:
@@ -52,7 +52,7 @@ class Conversation:
 
 
 async def read(api: Operations, run_id: int) -> Conversation:
-    """The conversation so far; empty for a run that no worker has begun. Raises ToolError."""
+    """Read the conversation so far; empty for a run that no worker has started. Raises ToolError."""
     events: list[Event] = []
     while True:
         batch = await api.get(f"/runs/{run_id}/events", after=len(events), limit=PAGE)

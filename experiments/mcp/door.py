@@ -1,7 +1,7 @@
-"""The address /mcp: who may enter is asked here, before the SDK reads a byte. Bearer tokens alone, never a cookie.
+"""The address /mcp: checks access before the SDK reads a byte. Accepts only bearer tokens, never cookies.
 
-Each request is a session of its own (the SDK's stateless mode), so that no process keeps anything between two, and a
-client that goes away takes the tool that waits for it along. Stands before Django in the ASGI application.
+Each request is its own session (the SDK's stateless mode), so processes keep no state between requests, and a client
+that disconnects ends its waiting tool. Runs before Django in the ASGI application.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class McpDoor:
-    """Wraps the ASGI application: answers `/mcp` itself, passes everything else on."""
+    """Wraps the ASGI application: answers `/mcp` itself and passes on everything else."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -44,7 +44,7 @@ class McpDoor:
 
 
 def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
-    """Why this request does not come in, as a problem of the API; None if it does."""
+    """Return why the request is refused, as a problem of the API; None if it is accepted."""
     if scope["method"] != "POST":
         words = f"{scope['method']} is not known here; POST is: no session is kept that could be opened or closed."
         return problems.answer("method", words, headers={"Allow": "POST"})
@@ -59,7 +59,7 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
         token = entry.identify(asker)
     except DisallowedHost:
         return problems.answer("forbidden", "The site is not reached by this host name; MAIA_HOSTS names those it has.")
-    except Exception as error:  # noqa: BLE001 - whatever it is, a client is told in the API's language
+    except Exception as error:  # noqa: BLE001 - clients get every error as a problem of the API
         return problems.make_problem(asker.request("POST", ADDRESS, {}), error)
     rate = rates.count(f"token:{token.pk}")
     if rate is not None and rate.left < 0:
@@ -69,8 +69,8 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
 
 
 def _check_place(scope: Scope, asker: Asker) -> None:
-    """Raises DisallowedHost for a name that is not the site's, be it of the page that a browser sends this from: such
-    a name may have been pointed at this machine by another site."""
+    """Raise DisallowedHost for a foreign host or origin, against DNS rebinding: another site may point its name at this
+    machine."""
     host = asker.request("POST", ADDRESS, {}).get_host()
     origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
     if origin and origin.partition("://")[2] != host and origin not in settings.CSRF_TRUSTED_ORIGINS:
@@ -78,7 +78,7 @@ def _check_place(scope: Scope, asker: Asker) -> None:
 
 
 async def _serve(scope: Scope, asker: Asker, receive: Receive, send: Send) -> None:
-    """Hand the request to the SDK, which looks at host and origin once more: these have passed."""
+    """Pass the request to the SDK, which checks host and origin again."""
     manager = await entry.in_thread(_make_manager, scope)
     mark = entry.asker.set(asker)
     try:
@@ -89,7 +89,8 @@ async def _serve(scope: Scope, asker: Asker, receive: Receive, send: Send) -> No
 
 
 def _make_manager(scope: Scope) -> Any:
-    """The SDK's manager of one request. The SDK takes over a second to import, which pages need not wait for."""
+    """Return the SDK's manager for one request. Imported here, because the import takes over a second and pages do not
+    need it."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 

@@ -1,6 +1,6 @@
-"""Who asks over MCP: the token that came with the request, found anew by every tool and at every look while one waits.
+"""Authentication over MCP: the token of a request, checked again by every tool and repeatedly while one waits.
 
-The door over HTTP and the command over stdio say here which token it is; tools begin with `admit`.
+The HTTP address and the stdio command set the token here; tools start with `admit`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from experiments.models import ApiToken, Role, TokenScope
 
 Found = TypeVar("Found")
 KEPT_HEADERS = frozenset({b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"})
-"""What the audit and the log read of a request."""
+"""Headers used by audit and log."""
 _THREADS = ThreadPoolExecutor(8, "mcp")
 
 
 @dataclass(frozen=True)
 class Asker:
-    """A token, and where it came from. The audit notes both."""
+    """A token and its origin, both for the audit."""
 
     token: str = field(repr=False)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"host", b"localhost"), (b"user-agent", b"MCP over stdio"))
@@ -37,14 +37,14 @@ class Asker:
 
     @classmethod
     def of(cls, scope: dict[str, Any]) -> Asker:
-        """Who is behind an ASGI scope; the token is empty where none came. Cookies are not looked at."""
+        """Return the token of an ASGI scope, empty if there is none. Cookies are ignored."""
         given = dict(scope["headers"])
         kind, _, token = given.get(b"authorization", b"").decode("latin-1").partition(" ")
         kept = tuple(pair for pair in scope["headers"] if pair[0] in KEPT_HEADERS)
         return cls(token.strip() if kind.lower() == "bearer" else "", kept, scope.get("client"))
 
     def request(self, method: str, path: str, query: dict[str, Any], body: bytes = b"", **headers: str) -> ASGIRequest:
-        """A request of theirs to an address of the site, which stands behind no prefix."""
+        """Return a request with this token to an address of the site, without prefix."""
         own = [(b"authorization", f"Bearer {self.token}".encode("latin-1", "replace"))]
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())] if body else []
         own += [(name.replace("_", "-").lower().encode(), text.encode()) for name, text in headers.items()]
@@ -63,11 +63,12 @@ class Asker:
 
 
 asker: ContextVar[Asker] = ContextVar("asker")
-"""Of the request under way."""
+"""The token of the current request."""
 
 
 def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScope.READ) -> ApiToken:
-    """The token, if it is good and its person may. Raises AuthenticationError, Http404, PermissionDenied."""
+    """Return the token if it is valid and its owner has the role. Raises AuthenticationError, Http404,
+    PermissionDenied."""
     request = who.request("POST", "/mcp", {})
     if not who.token:
         raise AuthenticationError
@@ -78,6 +79,6 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
 
 
 async def in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
-    """What synchronous work gives; its database connection is closed again where it is too old."""
+    """Run synchronous work in a thread. Closes its database connection if that is too old."""
     found: Found = await database_sync_to_async(work, thread_sensitive=False, executor=_THREADS)(*arguments)
     return found

@@ -1,4 +1,4 @@
-"""The API's own operations, called in this process: the same checks, roles, counts and audit as over HTTP."""
+"""Call the API's operations within this process, with the same checks, roles, limits and audit as over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.models import Role, TokenScope
 
 @dataclass(frozen=True)
 class OperationAnswer:
-    """What an operation answered, and the version that an edit must name."""
+    """An operation's answer, and the version that an edit must name."""
 
     data: Any
     etag: str
@@ -34,7 +34,7 @@ class Operations:
     asker: Asker
 
     async def get(self, path: str, **query: Any) -> Any:
-        """What reading `path` gives, below /api/v1. Raises ToolError with the problem."""
+        """Read `path` below /api/v1. Raises ToolError with the problem."""
         return (await self.send("GET", path, query=query)).data
 
     async def send(
@@ -45,7 +45,7 @@ class Operations:
         return await entry.in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
 
     async def require_allowed(self, scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> None:
-        """Raises ToolError where the token, or its person, may not any more."""
+        """Raise ToolError if the token or its owner has lost access."""
         await entry.in_thread(_identify, self.asker, role, scope)
 
     def _call(self, method: str, path: str, query: dict[str, Any], body: Any, if_match: str) -> OperationAnswer:
@@ -61,7 +61,7 @@ class Operations:
 
 
 async def admit(scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> Operations:
-    """The first line of every tool: what the token that came with the request may call. Raises ToolError."""
+    """Return what the request's token may call. The first line of every tool. Raises ToolError."""
     operations = Operations(entry.asker.get(Asker("")))
     await operations.require_allowed(scope, role)
     return operations
@@ -86,6 +86,6 @@ def _problem_of(error: Exception) -> Any:
 
 
 def _tell(problem: Any) -> str:
-    """A problem of the API in words: what is wrong, field by field."""
+    """Return a problem of the API as text, with the errors of fields."""
     errors = "; ".join(f"{each['field']}: {each['message']}" for each in problem.get("errors", ()))
     return " ".join(each for each in (problem.get("detail", ""), errors) if each)

@@ -1,4 +1,4 @@
-"""Tools that read: what there is to ask about, runs and their experiments, units, labels, evaluations, words."""
+"""Tools that read: available models, runs and experiments, units, labels, evaluations, search."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ OF_EVALUATIONS = (
     "said",
 )
 MAX_TRANSCRIPT = 60_000
-"""Characters of rounds that are told, the latest."""
+"""Maximum characters of rounds in an answer, the latest ones."""
 
 
 async def list_models() -> Content:
-    """List what can be asked about: models with their layers and units, datasets, and the backbones that agents use."""
+    """List what you can ask about: models with their layers and units, datasets, and the backbones of agents."""
     api = await admit()
     models = (await api.get("/models", available="true", limit=50))["items"]
     for each in models:
@@ -56,7 +56,7 @@ async def list_models() -> Content:
 
 async def search(words: str, kind: str = "", limit: Limit = 10, cursor: Cursor = "") -> Content:
     """Search all texts: questions, hypotheses, programs, outputs, conclusions, labels, comments. Every word and "quoted
-    phrase" must occur. `kind` narrows, as label or hypothesis. Example: {"words": "red ball"}."""
+    phrase" must occur. `kind` narrows the search, for example label or hypothesis. Example: {"words": "red ball"}."""
     api = await admit()
     return [tell(await api.get("/search", q=words, kind=kind, limit=limit, cursor=cursor))]
 
@@ -71,7 +71,7 @@ async def list_runs(
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Content:
-    """List runs, the newest first. Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
+    """List runs, newest first. Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
     api = await admit()
     filters = {"q": words, "model": model, "layer": layer, "unit": unit, "status": status, "owner": owner}
     found = await api.get("/runs", limit=limit, cursor=cursor, **filters)
@@ -97,8 +97,8 @@ async def read_run(
 
 
 async def read_experiment(run: RowNumber, number: RowNumber) -> Content:
-    """Read one experiment of a run: its program, and what its experimenter was shown, with images.
-    Example: {"run": 12, "number": 1}."""
+    """Read one experiment of a run: its program, and the results its experimenter saw, with images. Example: {"run":
+    12, "number": 1}."""
     api = await admit()
     found = await conversation.read(api, run)
     if number not in found.programs:
@@ -114,7 +114,7 @@ async def read_unit(
     dataset: Annotated[str, Field(description="its key; left out: any")] = "",
     exemplars: Annotated[int, Field(ge=0, le=20, description="images to show")] = 5,
 ) -> Content:
-    """Read a unit: its labels and who gave them, its figures over a dataset, and the masked images that activate it
+    """Read a unit: its labels and their sources, its figures over a dataset, and the masked images that activate it
     most. Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
     api = await admit()
     place = f"/layers/{await entry.in_thread(_find_layer, model, layer)}/units/{unit}"
@@ -141,7 +141,7 @@ async def find_labels(
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Content:
-    """Find labels of units, whoever gave them, the newest first. Example: {"words": "ball", "model": "toybox"}."""
+    """Find labels of units from any source, newest first. Example: {"words": "ball", "model": "toybox"}."""
     api = await admit()
     filters = {"q": words, "model": model, "layer": layer, "source": source}
     return [tell(await api.get("/labels", limit=limit, cursor=cursor, **filters))]
@@ -169,7 +169,7 @@ def _pick(row: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _find_layer(model: str, layer: str) -> int:
-    """The number of a layer's row. Raises ToolError with those that there are."""
+    """Return the key of a layer's row. Raises ToolError with the known layers."""
     layers = dict(Layer.objects.filter(model__name=model).order_by("position").values_list("name", "pk"))
     if layer not in layers:
         known = ", ".join(layers) or "none: list_models names the models"

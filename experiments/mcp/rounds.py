@@ -1,7 +1,7 @@
-"""Tools that ask and experiment: a run is asked, taken over, played round by round by the client, and concluded.
+"""Tools that change: start a run, take it over, play its rounds, and conclude it.
 
-A round goes the way of one that a person writes on the run's page: draft, sending, a worker, the run's limits. A client
-that goes away leaves its run waiting; a program that was sent is played to its end.
+A round works like one that a person writes on the run's page: draft, send, worker, limits of the run. If the client
+disconnects, its run waits; a program that was sent is still executed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ctx = Context[Any, Any]
 
 
 class StatedHypothesis(BaseModel):
-    """A line of the list; it keeps its number from round to round."""
+    """A line of the list. It keeps its number from round to round."""
 
     number: int
     text: str
@@ -52,9 +52,9 @@ async def ask(
     seed: int = 0,
 ) -> Content:
     """Start a run: a question about one unit, answered by experiments. With the backbone `person` you are the
-    experimenter: the answer holds instructions and the reference of the tools that programs may call; go on with
-    run_experiment. With another, an agent works: wait_for_run tells when it is done.
-    Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
+    experimenter: the answer has instructions and the reference of the tools that programs may call; continue with
+    run_experiment. With another backbone an agent works: use wait_for_run to wait for it. Example: {"model": "toybox",
+    "layer": "layer4", "unit": 7}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     about = f"unit {unit} of {layer} of {model}"
     body: dict[str, Any] = {
@@ -76,8 +76,8 @@ async def ask(
 
 
 async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
-    """Become the experimenter of a run, whoever wrote its replies so far; a reply under way is finished first. The
-    answer holds instructions, the rounds so far, and the latest result with its images; of your own run too.
+    """Become the experimenter of a run, whoever wrote its earlier replies; a reply in progress is finished first. The
+    answer has instructions, the rounds so far, and the latest result with its images. Works for your own run too.
     Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     standing = await entry.in_thread(read_standing, run)
@@ -95,8 +95,8 @@ async def run_experiment(
     ] = None,
     prose: Annotated[str, Field(description="what you make of the evidence so far")] = "",
 ) -> Content:
-    """Play the next round of your run: a worker runs the program in its sandbox. Comes back with what it logged, each
-    image under its title and activation, figures, printed text or the error. It counts as a round of the run's limits.
+    """Play the next round of your run: a worker runs the program in its sandbox. Returns what it logged (each image
+    with title and activation), figures, and printed text or the error. Counts as a round of the run's limits.
     Example: {"run": 12, "program":
     "p = ['a red ball', 'a cube']\\na, i = system.neuron(tools.text2image(p))\\ntools.log_experiment(a, i, p)"}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
@@ -121,14 +121,14 @@ async def conclude(
 
 
 async def wait_for_run(run: RowNumber, ctx: Ctx, seconds: Annotated[int, Field(ge=1, le=MAX_WAIT)] = 120) -> Content:
-    """Wait until a run ends, pauses or waits for a reply, at most `seconds`; then what was said since its last reply.
-    Example: {"run": 12}."""
+    """Wait at most `seconds` until a run ends, pauses or waits for a reply, then return what was said since its last
+    reply. Example: {"run": 12}."""
     api = await admit()
     return await _tell_news(api, run, await wait_for(api, ctx, run, seconds))
 
 
 async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
-    """What its experimenter has to know, once the run waits for them."""
+    """Wait until the run needs a reply, and return what its experimenter must know."""
     standing = await wait_for(api, ctx, run)
     if not standing.awaits_reply:
         return await _tell_news(api, run, standing)
@@ -139,8 +139,8 @@ async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
 async def _reply(
     api: Operations, ctx: Ctx, run: int, written: dict[str, Any], hypotheses: list[StatedHypothesis] | None
 ) -> Content:
-    """Save the draft and send it, each on the version that was read, so that of two at once one is refused; wait for
-    what comes of it."""
+    """Save and send the draft, each with the version that was read, so that one of two simultaneous calls is refused;
+    then wait for the result."""
     draft = await api.send("GET", f"/runs/{run}/reply")
     if not draft.data["waiting_for_person"]:
         standing = await entry.in_thread(read_standing, run)
@@ -160,7 +160,7 @@ async def _reply(
 
 
 async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
-    """How the run stands, and what was said since its last reply."""
+    """Return the state of the run, and everything since its last reply."""
     facts: dict[str, Any] = dict(standing.facts)
     if standing.is_moving:
         facts["note"] = "The run goes on. Call wait_for_run for what comes of it."

@@ -1,4 +1,4 @@
-"""The tools as the SDK serves them: one server, over HTTP (`door`) and over stdio (`manage.py mcp`)."""
+"""The MCP server with its tools, for HTTP (`door`) and stdio (`manage.py mcp`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGING = (rounds.ask, rounds.take_over_run, rounds.run_experiment, rounds.conc
 
 @cache
 def make_server() -> MCPServer[Any]:
-    """The server of this process."""
+    """Return the server of this process."""
     server: MCPServer[Any] = MCPServer("maia-web", title="MAIA Web", instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (*READING, *CHANGING):
         kind = ToolAnnotations(read_only_hint=tool in READING, destructive_hint=False)

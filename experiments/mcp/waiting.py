@@ -1,4 +1,4 @@
-"""Waiting for a run with reports on the way, and how it stands in a few words."""
+"""Wait for a run with progress reports, and describe its state."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from experiments.models import Run
 from workers.record.statuses import ACTIVE
 
 MAX_WAIT = 600
-"""Seconds of one call; the run goes on afterwards, and another call waits on."""
+"""Maximum seconds of one call. The run continues, and another call can wait."""
 MAX_WAITING = 8
-"""Calls of one token that wait at once in this process."""
+"""Maximum number of waiting calls per token in this process."""
 LOOK_EVERY, MAX_LOOK_EVERY = 0.4, 2.0
-"""Seconds between two looks, at first and later on."""
+"""Interval between checks in seconds, at first and at most."""
 REPORT_EVERY = 4.0
-"""Seconds between two reports that say the same: clients that count from the last one need some."""
+"""Interval between equal reports in seconds: some clients time out without reports."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands at this moment."""
+    """The state of a run."""
 
     is_moving: bool
     words: str
@@ -40,12 +40,12 @@ class Standing:
 
     @property
     def awaits_reply(self) -> bool:
-        """Whether a person is to write the next round."""
+        """True if a person must write the next round."""
         return bool(self.facts["awaits_reply_of_round"])
 
 
 def read_standing(run_id: int) -> Standing:
-    """Raises ToolError where there is no such run."""
+    """Return the state. Raises ToolError if the run does not exist."""
     run = visible_to(Run.objects.filter(pk=run_id)).first()
     if run is None:
         raise ToolError(f"There is no run {run_id}.")
@@ -73,9 +73,9 @@ _waiting: Counter[Asker] = Counter()
 
 
 async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float = MAX_WAIT) -> Standing:
-    """The run once it waits, is paused or has ended, or the seconds are over; reports as long as the token is good.
+    """Wait until the run waits, is paused or has ended, or until `seconds` are over. Reports while the token is valid.
 
-    Raises ToolError where too many calls of the token wait already.
+    Raises ToolError if too many calls of the token are waiting.
     """
     who = Asker(api.asker.token)
     if _waiting[who] >= MAX_WAITING:
@@ -97,6 +97,7 @@ async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds:
         if not standing.is_moving or passed >= seconds:
             return standing
         if standing.words != told or passed - told_at > REPORT_EVERY:
+            # The token may have been revoked meanwhile
             await api.require_allowed()
             told, told_at = standing.words, passed
             await ctx.report_progress(round(passed, 2), None, told)

@@ -139,6 +139,7 @@ def find_newest(
     if viewer and (scope.model or scope.layer or scope.unit is not None):
         passages = passages.exclude(Names(viewer).are_hidden())
     matching = _compare_terms(passages, terms).filter(permissions.seen_by(viewer))
+    # Oldest of the newest passages that are compared one by one; None if there are fewer passages
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:

@@ -38,6 +38,7 @@ def _score_word(word: str, term: str) -> int:
 
 def _is_one_slip(word: str, term: str) -> bool:
     """True if the beginning of a word is the term with one error: a letter replaced, missing, added, or two swapped."""
+    # The first letter that differs decides which kind of slip it may be
     at = next((place for place, (one, other) in enumerate(zip(word, term, strict=False)) if one != other), len(term))
     rest, typed = word[at:], term[at:]
     swapped = rest[1:2] + rest[:1] + rest[2:]

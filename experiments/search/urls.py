@@ -1,4 +1,4 @@
-"""Addresses of the search."""
+"""URLs of the search."""
 
 from __future__ import annotations
 

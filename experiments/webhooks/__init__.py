@@ -1,1 +1,1 @@
-"""Webhooks: outside addresses that are told what happened."""
+"""Webhooks: report events to external addresses."""

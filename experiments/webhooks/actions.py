@@ -1,4 +1,4 @@
-"""What admins do with webhooks: adding, changing, pausing, trying and deleting them, and sending a delivery again."""
+"""Actions of admins on webhooks: add, change, pause, test, delete, and repeat a delivery."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_WEBHOOKS = 20
 
 
 def _write(webhook: Webhook, address: str, kinds: Sequence[str], shape: str) -> None:
-    """Fill in what a form asks. Raises InvalidInput."""
+    """Set the fields of a form. Raises InvalidInput."""
     parse_target(address)
     if not kinds or set(kinds) - set(WebhookEvent.values):
         raise InvalidInput("Choose at least one kind of event from the list.", "kinds")
@@ -31,7 +31,7 @@ def _write(webhook: Webhook, address: str, kinds: Sequence[str], shape: str) -> 
 
 @transaction.atomic
 def add(actor: Actor, address: str, kinds: Sequence[str], shape: str, site: str) -> Webhook:
-    """A new webhook. `site` is the origin under which the site is open to who adds it. Raises InvalidInput."""
+    """Add a webhook. `site` is the origin under which the admin reaches the site. Raises InvalidInput."""
     actor.require(Role.ADMIN)
     if Webhook.objects.count() >= MAX_WEBHOOKS:
         raise StateConflict(f"There are {MAX_WEBHOOKS} webhooks, and no more are taken. Delete one first.")
@@ -44,7 +44,7 @@ def add(actor: Actor, address: str, kinds: Sequence[str], shape: str, site: str)
 
 @transaction.atomic
 def change(actor: Actor, webhook: Webhook, address: str, kinds: Sequence[str], shape: str) -> Webhook:
-    """Another address, other events or another shape. What is waiting goes to the new address. Raises InvalidInput."""
+    """Change address, events or shape. Waiting deliveries go to the new address. Raises InvalidInput."""
     actor.require(Role.ADMIN)
     _write(webhook, address, kinds, shape)
     webhook.save(update_fields=["address", "kinds", "shape"])
@@ -54,7 +54,7 @@ def change(actor: Actor, webhook: Webhook, address: str, kinds: Sequence[str], s
 
 @transaction.atomic
 def set_active(actor: Actor, webhook: Webhook, *, active: bool) -> Webhook:
-    """Pause it, or go on. While it is paused nothing is sent, and it is told of nothing new. Twice is once."""
+    """Pause or resume it. While it is paused, nothing is sent and no new events are recorded for it. Idempotent."""
     actor.require(Role.ADMIN)
     if Webhook.objects.filter(pk=webhook.pk, active=not active).update(active=active):
         audit.record(actor, Verb.WEBHOOK_RESUMED if active else Verb.WEBHOOK_PAUSED, webhook)
@@ -64,7 +64,7 @@ def set_active(actor: Actor, webhook: Webhook, *, active: bool) -> Webhook:
 
 @transaction.atomic
 def renew_secret(actor: Actor, webhook: Webhook) -> Webhook:
-    """Another secret, with which every further attempt is signed."""
+    """Create a new secret, which signs all further attempts."""
     actor.require(Role.ADMIN)
     webhook.nonce = secrets.token_hex()
     webhook.save(update_fields=["nonce"])
@@ -74,7 +74,7 @@ def renew_secret(actor: Actor, webhook: Webhook) -> Webhook:
 
 @transaction.atomic
 def delete(actor: Actor, webhook: Webhook) -> None:
-    """Remove it with its deliveries; what waits is not sent any more."""
+    """Delete it with its deliveries, including waiting ones."""
     actor.require(Role.ADMIN)
     audit.record(actor, Verb.WEBHOOK_DELETED, webhook)
     webhook.delete()
@@ -82,7 +82,7 @@ def delete(actor: Actor, webhook: Webhook) -> None:
 
 @transaction.atomic
 def send_test(actor: Actor, webhook: Webhook) -> WebhookDelivery:
-    """Have a worker send something, to see whether it arrives. Raises StateConflict for one that is paused."""
+    """Queue a test delivery. Raises StateConflict if it is paused."""
     actor.require(Role.ADMIN)
     if not webhook.active:
         raise StateConflict("This webhook is paused, so nothing is sent. Resume it first.")
@@ -93,7 +93,7 @@ def send_test(actor: Actor, webhook: Webhook) -> WebhookDelivery:
 
 @transaction.atomic
 def send_again(actor: Actor, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Have a delivery that was given up tried again, as if it were new. Raises StateConflict for others."""
+    """Try a given-up delivery again, with fresh attempts. Raises StateConflict for others."""
     actor.require(Role.ADMIN)
     given_up = WebhookDelivery.objects.filter(pk=delivery.pk, status=DeliveryStatus.GIVEN_UP)
     if not given_up.update(status=DeliveryStatus.WAITING, attempts=0, next_attempt=timezone.now()):

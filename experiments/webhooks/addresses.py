@@ -1,7 +1,7 @@
-"""Where a webhook may lead: what its address may look like, and which IP addresses a worker may connect to.
+"""Which addresses webhooks may have, and which IP addresses a worker may connect to.
 
-A name is resolved once for each delivery, all that it resolves to is checked, and the connection goes to that very IP
-address: a name that leads elsewhere a moment later reaches nothing. Read by the form, and by the job that sends.
+A name is resolved once per delivery, every resolved IP address is checked, and the connection uses exactly that
+address. So a name that resolves differently a moment later reaches nothing. Used by the form and by the sender.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from experiments.models.webhook import ADDRESS_CHARS
 IpAddress = IPv4Address | IPv6Address
 DEFAULT_PORTS = {"https": 443, "http": 80}
 MIN_OTHER_PORT = 1024
-"""Below it only the web's own ports are taken: the others speak something else, such as mail."""
+"""Minimum of other ports. Lower ones belong to other protocols, such as mail."""
 _PRINTABLE = re.compile(r"[!-~]+")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
 _NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
-"""A host whose last part is a number is an IP address, in whichever of its spellings: 127.1, 0x7f.1, 2130706433."""
+"""A host whose last part is a number is an IP address in some notation: 127.1, 0x7f.1, 2130706433."""
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 _EMBEDDING = (IPv6Network("2002::/16"), IPv6Network("2001::/32"))
-"""6to4 and Teredo: an IPv4 address is hidden inside."""
+"""6to4 and Teredo, which embed an IPv4 address."""
 
 
 class AddressRefused(Exception):
-    """Raised when a name leads to where no webhook may."""
+    """Raised when a name resolves to a forbidden IP address."""
 
 
 @dataclass(frozen=True)
 class WebhookTarget:
-    """An address taken apart. `path` holds the query too."""
+    """The parts of an address. `path` includes the query."""
 
     scheme: str
     host: str
@@ -45,13 +45,13 @@ class WebhookTarget:
 
     @property
     def authority(self) -> str:
-        """What the header `Host` says."""
+        """Return the value of the header `Host`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def parse_target(address: str) -> WebhookTarget:
-    """Take an address apart. Raises InvalidInput for what no webhook may lead to; names are not resolved here."""
+    """Parse an address. Raises InvalidInput if it is not allowed; names are not resolved here."""
     if not _PRINTABLE.fullmatch(address) or len(address) > ADDRESS_CHARS or "\\" in address:
         words = f"Write an address without spaces or special characters, in at most {ADDRESS_CHARS} characters."
         raise InvalidInput(words, "address")
@@ -81,7 +81,7 @@ def _check_scheme(parts: SplitResult) -> None:
 
 
 def _check_host(host: str) -> None:
-    """Raise InvalidInput for no host, and for an IP address that is refused."""
+    """Raise InvalidInput for a missing host or a forbidden IP address."""
     found = _read_ip(host)
     if found is None and not _HOST.fullmatch(host):
         raise InvalidInput("This address names no host: write one such as https://example.org/hook.", "address")
@@ -90,7 +90,7 @@ def _check_host(host: str) -> None:
 
 
 def _read_ip(host: str) -> IpAddress | None:
-    """The IP address that a host is, in any spelling that the system takes; None for a name."""
+    """Return the IP address of a host in any notation that the system accepts; None for a name."""
     if ":" in host:
         try:
             return ip_address(host) if "%" not in host else None
@@ -105,8 +105,9 @@ def _read_ip(host: str) -> IpAddress | None:
 
 
 def may_connect(found: IpAddress) -> bool:
-    """Whether a webhook may lead to this IP address. MAIA_WEBHOOK_PRIVATE allows private ones and this machine, never
-    link-local ones, where clouds keep their keys, nor those of many receivers."""
+    """True if a webhook may connect to this IP address. MAIA_WEBHOOK_PRIVATE allows private ones and this machine, but
+    never link-local ones, where clouds serve credentials, or multicast."""
+    # An IPv4 address in IPv6 notation must obey the rules of IPv4
     if isinstance(found, IPv6Address) and found.ipv4_mapped:
         return may_connect(found.ipv4_mapped)
     if found.is_multicast or found.is_unspecified or found.is_link_local:
@@ -124,7 +125,8 @@ def _explain_refusal(host: str, found: IpAddress) -> str:
 
 
 def resolve(target: WebhookTarget) -> list[IpAddress]:
-    """The IP addresses of a target as of now. Raises AddressRefused if one of them is refused, OSError for none."""
+    """Return the current IP addresses of a target. Raises AddressRefused if any is forbidden, OSError if there are
+    none."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     for each in addresses:

@@ -1,4 +1,4 @@
-"""Webhooks for admins' scripts: the same as under Settings, Webhooks."""
+"""API of webhooks for admins, as on the page Settings, Webhooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Shape = Annotated[WebhookShape, Field(strict=False)]
 
 
 class WebhookIn(Body):
-    """Where to, of what, and in which shape."""
+    """Address, kinds of events, and shape."""
 
     address: Annotated[str, StringConstraints(min_length=1, max_length=ADDRESS_CHARS, pattern=NO_NUL)] = Field(
         examples=["https://example.org/hook"]
@@ -74,7 +74,7 @@ def _with_secret(row: Webhook) -> WebhookMade:
 
 @router.get("/webhooks", response=ListPage[WebhookOut], summary="List webhooks")
 def list_webhooks(request: HttpRequest, paging: Query[Paging]) -> ListPage[WebhookOut]:
-    """The oldest first, without their secrets."""
+    """Oldest first, without secrets."""
     allow(request, Role.ADMIN)
     return page(request, lists.list_webhooks(), ["pk"], paging, WebhookOut.from_orm)
 
@@ -87,7 +87,7 @@ def read_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
 
 @router.post("/webhooks", response={201: WebhookMade}, summary="Add a webhook")
 def create_webhook(request: HttpRequest, wanted: WebhookIn) -> Status[WebhookMade]:
-    """An Idempotency-Key is not regarded: to answer the same again, the secret would have to be kept."""
+    """An Idempotency-Key has no effect, because repeating the answer would mean storing the secret."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     site = request.build_absolute_uri("/").rstrip("/")
     return Status(201, _with_secret(actions.add(actor, wanted.address, wanted.kinds, wanted.shape, site)))
@@ -95,7 +95,7 @@ def create_webhook(request: HttpRequest, wanted: WebhookIn) -> Status[WebhookMad
 
 @router.put("/webhooks/{pk}", response=WebhookOut, summary="Change a webhook")
 def change_webhook(request: HttpRequest, pk: Id, wanted: WebhookIn) -> WebhookOut:
-    """What waits goes to the new address. Needs its ETag in If-Match."""
+    """Waiting deliveries go to the new address. Needs its ETag in If-Match."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     with transaction.atomic():
         row = lock_as_read(request, Webhook.objects.all(), pk, WebhookOut)
@@ -104,7 +104,7 @@ def change_webhook(request: HttpRequest, pk: Id, wanted: WebhookIn) -> WebhookOu
 
 @router.delete("/webhooks/{pk}", response={204: None}, summary="Delete a webhook")
 def delete_webhook(request: HttpRequest, pk: Id) -> Status[None]:
-    """With its deliveries; what waits is not sent."""
+    """Deletes its deliveries too. Waiting ones are not sent."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.delete(actor, find(Webhook.objects.all(), pk=pk))
     return Status(204, None)
@@ -112,7 +112,7 @@ def delete_webhook(request: HttpRequest, pk: Id) -> Status[None]:
 
 @router.post("/webhooks/{pk}/pause", response=WebhookOut, summary="Pause a webhook")
 def pause_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
-    """Nothing is sent, and it is told of nothing new. Twice is once."""
+    """Nothing is sent, and no new events are recorded for it. Pausing twice is harmless."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return WebhookOut.from_orm(actions.set_active(actor, find(lists.list_webhooks(), pk=pk), active=False))
 
@@ -125,21 +125,21 @@ def resume_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
 
 @router.post("/webhooks/{pk}/secret", response=WebhookMade, summary="Renew the secret of a webhook")
 def renew_webhook_secret(request: HttpRequest, pk: Id) -> WebhookMade:
-    """Every further attempt is signed with the new one."""
+    """All further attempts are signed with the new secret."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _with_secret(actions.renew_secret(actor, find(lists.list_webhooks(), pk=pk)))
 
 
 @router.post("/webhooks/{pk}/test", response=DeliveryOut, summary="Send a test")
 def test_webhook(request: HttpRequest, pk: Id) -> DeliveryOut:
-    """A worker sends it within seconds: list its deliveries to see what is answered."""
+    """A worker sends it within seconds. List its deliveries to see the answer."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return DeliveryOut.from_orm(actions.send_test(actor, find(Webhook.objects.all(), pk=pk)))
 
 
 @router.get("/webhooks/{pk}/deliveries", response=ListPage[DeliveryOut], summary="List the deliveries of a webhook")
 def list_deliveries(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[DeliveryOut]:
-    """The newest first."""
+    """Newest first."""
     allow(request, Role.ADMIN)
     rows = lists.list_deliveries(find(Webhook.objects.all(), pk=pk))
     return page(request, rows, ["-pk"], paging, DeliveryOut.from_orm)
@@ -147,7 +147,7 @@ def list_deliveries(request: HttpRequest, pk: Id, paging: Query[Paging]) -> List
 
 @router.post("/webhook-deliveries/{pk}/again", response=DeliveryOut, summary="Send a delivery again")
 def send_delivery_again(request: HttpRequest, pk: Id) -> DeliveryOut:
-    """One that was given up."""
+    """Only for a delivery that was given up."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     rows = visible_to(WebhookDelivery.objects.select_related("webhook"))
     return DeliveryOut.from_orm(actions.send_again(actor, find(rows, pk=pk)))

@@ -1,4 +1,4 @@
-"""The form of a webhook. What makes no sense is judged by the action, for pages and the API alike."""
+"""Form of a webhook. The actions validate its values, for pages and API alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_KINDS = (WebhookEvent.RUN_CONCLUDED, WebhookEvent.SWEEP_ENDED, WebhookEv
 
 
 class WebhookForm(forms.Form):
-    """A new webhook, or what is to be another way about one."""
+    """The fields of a new or changed webhook."""
 
     address = forms.CharField(
         max_length=ADDRESS_CHARS, error_messages={"required": "Write an address such as https://example.org/hook."}

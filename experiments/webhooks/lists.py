@@ -1,4 +1,4 @@
-"""Webhooks with how their last delivery went, and the deliveries of one."""
+"""Lists of webhooks with their latest delivery, and of deliveries."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from experiments.models import Webhook, WebhookDelivery
 
 
 def list_webhooks() -> QuerySet[Webhook]:
-    """All there are, the oldest first."""
+    """Return all webhooks, oldest first."""
     return Webhook.objects.select_related("created_by")
 
 
 def list_with_last() -> list[tuple[Webhook, WebhookDelivery | None]]:
-    """Each webhook with its newest delivery."""
+    """Return each webhook with its latest delivery."""
     rows = list(list_webhooks().annotate(last=Max("deliveries")))
     newest = WebhookDelivery.objects.in_bulk([each.last for each in rows if each.last])
     return [(each, newest.get(each.last)) for each in rows]
 
 
 def list_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """What one was told and is to be told, the newest first; nothing of runs that are hidden while people write."""
+    """Return its deliveries, newest first, without those of hidden runs that people are writing."""
     return visible_to(webhook.deliveries.order_by("-pk"))

@@ -1,6 +1,6 @@
-"""What is sent: the body in the shape of its webhook, and the headers by which a receiver checks it.
+"""Requests of webhooks: the body in the webhook's shape, and headers to verify it.
 
-As Standard Webhooks has it: HMAC-SHA256 over id, timestamp and body, joined by dots.
+Follows Standard Webhooks: HMAC-SHA256 over id, timestamp and body, joined by dots.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _TITLES = {
 
 
 def make_body(delivery: WebhookDelivery) -> bytes:
-    """The body of a request, the same at each attempt."""
+    """Return the body of a request, the same for each attempt."""
     shaped = {"text": _write_slack(delivery)} if delivery.webhook.shape == WebhookShape.SLACK else delivery.payload
     return json.dumps(shaped, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _write_slack(delivery: WebhookDelivery) -> str:
-    """One line. Slack takes `<!channel>` for a call to everybody, so no word of ours may hold < or >."""
+    """Return one line of text. Slack reads `<!channel>` as a call to everyone, so < and > are escaped."""
     data: dict[str, Any] = dict(delivery.payload.get("data", {}))
     title = next((words for kind, words in _TITLES.items() if kind == delivery.kind), "This is a test of a webhook")
     parts = [title.format_map(_Known(data))]
@@ -45,7 +45,7 @@ def _write_slack(delivery: WebhookDelivery) -> str:
 
 
 class _Known(dict[str, Any]):
-    """What is not known is left out."""
+    """A dict that formats missing fields as "?"."""
 
     def __missing__(self, key: str) -> str:
         return "?"
@@ -56,13 +56,13 @@ def _escape(text: str) -> str:
 
 
 def sign(key: bytes, message: str, timestamp: int, body: bytes) -> str:
-    """The header `webhook-signature`."""
+    """Return the header `webhook-signature`."""
     signed = b".".join((message.encode(), str(timestamp).encode(), body))
     return f"v1,{base64.b64encode(hmac.digest(key, signed, 'sha256')).decode()}"
 
 
 def make_headers(delivery: WebhookDelivery, timestamp: int, body: bytes) -> dict[str, str]:
-    """The headers of one attempt; `timestamp` is when it is made."""
+    """Return the headers of one attempt, made at `timestamp`."""
     return {
         "Content-Type": "application/json",
         "Content-Length": str(len(body)),

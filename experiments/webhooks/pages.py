@@ -1,4 +1,4 @@
-"""Settings, Webhooks: all of them, and the page of one with its deliveries. For admins."""
+"""Pages of webhooks for admins: the list under Settings, and one webhook with its deliveries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = dict(WebhookEvent.choices)
 @require_safe
 @never_cache
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """All webhooks, how the last delivery of each went, and a form for another."""
+    """List webhooks with their latest delivery, and a form for a new one."""
     access.require(request, Role.ADMIN)
     return _show_all(request, WebhookForm.fresh())
 
@@ -40,7 +40,7 @@ def _show_all(request: HttpRequest, form: WebhookForm, status: int = 200) -> Htt
 @require_POST
 @never_cache
 def add(request: HttpRequest) -> HttpResponse:
-    """A new webhook; its secret stands on the answer, and nowhere else."""
+    """Add a webhook. Its secret is shown only in this answer."""
     actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
     if form.is_valid():
         try:
@@ -60,7 +60,7 @@ def _add_error(form: WebhookForm, refusal: ActionRefused) -> None:
 @require_safe
 @never_cache
 def webhook(request: HttpRequest, pk: int) -> HttpResponse:
-    """One webhook with its deliveries."""
+    """Show one webhook with its deliveries."""
     access.require(request, Role.ADMIN)
     row = get_object_or_404(lists.list_webhooks(), pk=pk)
     return _show_one(request, row, WebhookForm.of(row))
@@ -87,7 +87,7 @@ def _show_one(
 
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another address, other events or another shape."""
+    """Change address, events or shape."""
     actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
     row = get_object_or_404(lists.list_webhooks(), pk=pk)
     if form.is_valid():
@@ -103,7 +103,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def set_active(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pause it, or go on."""
+    """Pause or resume it."""
     actor = Actor.of(request, Role.ADMIN)
     active = request.POST.get("active") == "yes"
     actions.set_active(actor, get_object_or_404(Webhook, pk=pk), active=active)
@@ -114,7 +114,7 @@ def set_active(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @never_cache
 def renew_secret(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another secret; it stands on the answer, and nowhere else."""
+    """Create a new secret, shown only in this answer."""
     actor = Actor.of(request, Role.ADMIN)
     row = actions.renew_secret(actor, get_object_or_404(lists.list_webhooks(), pk=pk))
     return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
@@ -122,7 +122,7 @@ def renew_secret(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def send_test(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a worker send something to it."""
+    """Queue a test delivery."""
     actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
     try:
         actions.send_test(actor, row)
@@ -135,7 +135,7 @@ def send_test(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove it with its deliveries."""
+    """Delete it with its deliveries."""
     actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
     actions.delete(actor, row)
     messages.success(request, f"The {row} is deleted.")
@@ -144,7 +144,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def send_again(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
-    """Have a delivery that was given up tried again."""
+    """Try a given-up delivery again."""
     actor = Actor.of(request, Role.ADMIN)
     row = get_object_or_404(WebhookDelivery.objects.select_related("webhook"), pk=delivery, webhook=pk)
     try:

@@ -93,7 +93,7 @@ def _take_turn(line: Sequence[Flow]) -> int | None:
     mine = Flow.objects.filter(pk=served.pk, visited=served.visited)
     if not mine.update(visited=tell_time(), deficit=_granted(cycle)):
         return None
-    # Flows passed over were visited too, and all gain one grant for each cycle
+    # Flows before the served one were visited `cycle` times in vain, those after it once less
     passed = Flow.objects.filter(pk__in=[each.pk for each in line[:place]])
     behind = Flow.objects.filter(pk__in=[each.pk for each in line[place + 1 :]])
     if place:

@@ -143,7 +143,7 @@ class _Writer:
         """Write the rows. Returns their number."""
         count = number = 0
         groups = self._groups(rows, progress)
-        # An empty first group still writes a file: datasets needs one for the columns
+        # A table without rows still gets a file, with its columns
         group: list[dict[str, Any]] | None = next(groups, [])
         while group is not None:
             group, written = self._write_file(f"data/{self.what}-{number:05}.parquet", group, groups)

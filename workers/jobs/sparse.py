@@ -1,4 +1,4 @@
-"""Sparse auto-encoders of this installation: training one, adding a published one, measuring, and which there are."""
+"""Sparse autoencoders of this installation: train one, add a published one, measure it, list them."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ from workers.sparse.training import SparseSource, find_source, train_sparse
 
 Facts = dict[str, Any]
 SCENES, HELD_OUT_SCENES = 20_000, 5_000
-"""Scenes whose concepts are laid over neurons: shown in training over and over, and measured on."""
+"""Numbers of scenes whose concepts are put in superposition: for training, and for measuring."""
 
 
 def train(
     model: str, layer: str, dataset: str, recipe: Facts, name: str, progress: Progress, by: User | None = None
 ) -> Facts:
-    """Train an auto-encoder unless it is there, and offer it as a model; `recipe` are the fields of a `SparseRecipe`.
+    """Train an autoencoder unless it exists, and offer it as a model. `recipe` holds fields of a `SparseRecipe`.
 
-    Returns its card. Raises RequestError, MachineryError, and Cancelled if `progress` does; the same call then
-    continues.
+    Return its card. Raises RequestError, MachineryError, and Cancelled if `progress` does; the same call then resumes.
     """
     source = _find_source(model, layer, dataset)
     card = asdict(train_sparse(laboratory().settings, source, SparseRecipe(**recipe), name, progress))
@@ -48,7 +47,7 @@ def train(
 def add(
     path: Path, model: str, layer: str, dataset: str, name: str, progress: Progress, by: User | None = None
 ) -> Facts:
-    """Add the published auto-encoder of a folder or file to a layer, and offer it as a model. Returns its card.
+    """Add the published autoencoder in a folder or file to a layer, and offer it as a model. Return its card.
 
     Raises RequestError, MachineryError, and Cancelled if `progress` does; then nothing is kept.
     """
@@ -59,7 +58,7 @@ def add(
 
 
 def _find_source(model: str, layer: str, dataset: str) -> SparseSource:
-    """The layer of a model over a dataset, by their keys or names. Raises RequestError."""
+    """Return the layer of a model over a dataset, by keys or names. Raises RequestError."""
     lab = laboratory()
     key = plugin_keys.model_key(model)
     below = lab.model(key)
@@ -69,7 +68,7 @@ def _find_source(model: str, layer: str, dataset: str) -> SparseSource:
 
 
 def _refuse_stack(key: str, model: VisionModel) -> None:
-    """Raises RequestError for an auto-encoder: its units are latents already."""
+    """Raise RequestError for an autoencoder, whose units already are latents."""
     if base := getattr(model, "base", ""):
         raise RequestError(
             f"{key} is itself an auto-encoder: its units are latents already. Name the model below it, {base}."
@@ -78,15 +77,15 @@ def _refuse_stack(key: str, model: VisionModel) -> None:
 
 @transaction.atomic
 def register(card: Facts, by: User | None) -> None:
-    """Write down the model "sae:NAME" with its layer, and its card for the pages."""
+    """Save the model "sae:NAME" with its layer and its card."""
     row = registration.model(f"sae:{card['name']}", by)
     known = SparseAutoencoderRow.objects.filter(model=row, card__fingerprint=card["fingerprint"]).exists()
-    fresh: Facts = {} if known else {"report": {}, "measured": None}  # a report of other weights is out of date
+    fresh: Facts = {} if known else {"report": {}, "measured": None}  # A report of other weights is out of date
     SparseAutoencoderRow.objects.update_or_create(model=row, defaults={"card": card} | fresh)
 
 
 def train_for(job: Job, progress: Progress) -> str:
-    """What a job of kind "sparse" does."""
+    """Run a job of kind "sparse"."""
     wish: Any = job.options
     recipe = {name: wish[name] for name in RECIPE if name in wish}
     name = wish.get("name", "")
@@ -101,7 +100,7 @@ def train_for(job: Job, progress: Progress) -> str:
 
 
 def measure_for(job: Job, progress: Progress) -> str:
-    """What a job of kind "measure" does."""
+    """Run a job of kind "measure"."""
     name = job.subject.removeprefix("sae:")
     found = report(name, progress)
     source = storage.find_card(settings.STATE, name).source
@@ -110,7 +109,7 @@ def measure_for(job: Job, progress: Progress) -> str:
 
 
 def report(name: str, progress: Progress) -> Facts:
-    """Measure an auto-encoder, and keep that: a `workers.record.sparse_report.SparseReport` as plain JSON.
+    """Measure an autoencoder and save the result: a `workers.record.sparse_report.SparseReport` as plain JSON.
 
     Raises RequestError, MachineryError, and Cancelled if `progress` does.
     """
@@ -125,10 +124,10 @@ def report(name: str, progress: Progress) -> Facts:
 
 
 def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Facts:
-    """How many concepts an auto-encoder finds again that were laid over fewer neurons, for each seed: `wish` are fields
-    of a `superposition.Superposition`.
+    """Measure how many concepts in superposition an autoencoder recovers, for each seed. `wish` holds fields of a
+    `superposition.Superposition`.
 
-    Each concept drawn by itself, and as in scenes of toybox. Raises MachineryError, and Cancelled if `progress` does.
+    Concepts are drawn independently, and as in toybox scenes. Raises MachineryError, and Cancelled if `progress` does.
     """
     shown, fresh = registry.load(registry.CONCEPT_PRESENCE, "toybox")(SCENES, HELD_OUT_SCENES, progress)
     concepts = shown.shape[1]
@@ -148,5 +147,5 @@ def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Fa
 
 
 def list_all() -> list[Facts]:
-    """The cards of all that were trained or added here, by name."""
+    """Return the cards of all autoencoders trained or added here, by name."""
     return [asdict(card) for card in storage.list_cards(settings.STATE)]

@@ -1,4 +1,4 @@
-"""A sweep's runs are laid out; those of one that was stopped are stopped, those that are to be tried again go on."""
+"""Run a sweep's job: create its runs, stop those of a stopped sweep, resume those to retry."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from workers.protocols import Progress
 
 
 def lay_out(job: Job, progress: Progress) -> str:
-    """Do what is left of the sweep that the job is of. Done again after a worker died, it goes on where that was.
+    """Do what is left of the job's sweep. After a worker died, another call resumes it.
 
-    Raises RequestError if its person may not ask any more, Cancelled.
+    Raises RequestError if its person may no longer start runs, Cancelled.
     """
     sweep = Sweep.objects.filter(job=job).first()
     if sweep is None:
@@ -32,7 +32,8 @@ def lay_out(job: Job, progress: Progress) -> str:
 
 
 def make_runs(sweep: Sweep, progress: Progress) -> None:
-    """Lay out what is left. Raises PermissionDenied if its owner may not ask any more, Cancelled."""
+    """Create the missing runs. Raises PermissionDenied if its owner may no longer start runs, Cancelled."""
+    # `laid_out` counts the runs made so far, so an interrupted job neither skips nor repeats any
     plan, made = layout.plan_runs(sweep), sweep.laid_out
     while made < len(plan):
         progress("Laying out runs", made, len(plan))

@@ -1,7 +1,7 @@
-"""Small versions of images, as WebP: made after each image that is stored, by a job for those that lack them then.
+"""Thumbnails of images, as WebP: made after an image is stored, and by a job for images without them.
 
-Lists show these; a page that comes before them is sent the whole image. They take some ten times as long to make as the
-image takes to store, so nobody waits for them: what a killed worker leaves undone its row tells, and the sweep asks.
+Lists show thumbnails; without one, a page sends the whole image. Making them takes about ten times as long as storing
+the image, so nothing waits for them. The image's row records missing ones, and the recovery job requests them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from workers.jobs import lease
 log = logging.getLogger(__name__)
 
 AT_ONCE = 500
-"""Images of one job, so that others get their turn."""
+"""Maximum number of images per job, so that other jobs get their turn."""
 QUALITY, EFFORT = 75, 4
 MAX_WAITING = 1000
-"""Images that wait for theirs in this process, their pixels in memory; more are left to the sweep."""
+"""Maximum number of images that wait in this process with their pixels. The recovery job handles more."""
 
 _pool = ThreadPoolExecutor(1, thread_name_prefix="thumbnails")
 _making: dict[str, Future[None]] = {}
 
 
 def write_soon(images: Mapping[str, Pillow.Image]) -> None:
-    """Have those of images, by key, made beside other work. Their rows are there; which others are made is noted."""
+    """Make thumbnails of these images in the background. Their rows must exist. Also records finished ones."""
     mark_made()
     for key, image in images.items():
         if key not in _making and len(_making) < MAX_WAITING:
@@ -41,12 +41,12 @@ def write_soon(images: Mapping[str, Pillow.Image]) -> None:
 
 
 def mark_made(*, wait: bool = False) -> None:
-    """Note in their rows which images have theirs by now; `wait` for all that this process has begun."""
+    """Record in their rows which images have thumbnails. With `wait`, finish all that this process started."""
     made = []
     for key in [key for key, future in list(_making.items()) if wait or future.done()]:
-        future = _making.pop(key, None)  # another round's thread may have taken it
+        future = _making.pop(key, None)  # Another thread may have taken it
         if future and (error := future.exception()):
-            log.warning("No thumbnails of image %s yet: %s", key, error)  # the sweep tries again
+            log.warning("No thumbnails of image %s yet: %s", key, error)  # The recovery job tries again
         elif future:
             made.append(key)
     if made:
@@ -54,11 +54,11 @@ def mark_made(*, wait: bool = False) -> None:
 
 
 def write(key: str, image: Pillow.Image) -> None:
-    """Store the small versions of an image that are not there yet."""
+    """Store the missing thumbnails of an image."""
     for size in SIZES:
         path = Image.thumbnail_of(key, size)
         if not default_storage.exists(path):
-            # The image as WebP, no side longer than `size`; small images keep theirs
+            # No side longer than `size`; small images keep their size
             small = image.copy() if image.mode in {"RGB", "RGBA"} else image.convert("RGB")
             small.thumbnail((size, size), Pillow.Resampling.LANCZOS)
             file = BytesIO()
@@ -71,7 +71,7 @@ def _has_all(key: str) -> bool:
 
 
 def write_missing() -> None:
-    """Make those of older and imported images; another job goes on where many are left."""
+    """Make thumbnails of older and imported images. If many are left, another job continues."""
     from workers.jobs.images import read_image
 
     keys = list(Image.objects.filter(has_thumbnails=False).order_by("key").values_list("key", flat=True)[:AT_ONCE])
@@ -82,16 +82,16 @@ def write_missing() -> None:
             if not _has_all(key):
                 write(key, read_image(key))
         except (KeyError, ValueError, OSError, Pillow.DecompressionBombError) as error:
-            if getattr(error, "errno", None) is not None:  # the disk, not the image: the next sweep tries again
+            if getattr(error, "errno", None) is not None:  # The disk failed, not the image: the next job tries again
                 raise
-            log.warning("No thumbnails of image %s: %s", key, error)  # it is shown as it is, if it is there
+            log.warning("No thumbnails of image %s: %s", key, error)  # Pages show the image itself, if it exists
         Image.objects.filter(key=key).update(has_thumbnails=True)
     if len(keys) == AT_ONCE:
         ask_for("write_thumbnails")
 
 
 def request_missing() -> None:
-    """Ask for those that are missing."""
+    """Request a job for missing thumbnails."""
     mark_made()
     if Image.objects.filter(has_thumbnails=False).exists():
         ask_for("write_thumbnails")

@@ -1,10 +1,10 @@
-"""Whose turn it is: deficit round robin between the flows that have something to claim.
+"""Decide whose turn it is: deficit round robin between the flows that have something to claim.
 
-Shreedhar and Varghese, "Efficient fair queueing using deficit round robin" (1995), with deficits that may go below
-zero, since nobody knows before it how long a round takes. A visit grants a flow `QUANTUM` seconds of work; it is
-served, with one round, if that leaves it something, and charged for the seconds when the round is over. So flows share
-seconds of work by their weights, one with long rounds beside one with short ones too, and whoever is new has waited
-for one round of each of the others at most. Knows neither runs nor a database.
+Shreedhar and Varghese, "Efficient fair queueing using deficit round robin" (1995), with deficits that may be negative,
+because the length of a round is not known in advance. A visit grants a flow `QUANTUM` seconds of work. If its deficit
+is then positive, the flow is served with one round, and charged for it afterwards. So flows share seconds of work by
+their weights, whatever the length of their rounds, and a new flow waits for at most one round of each other flow.
+Independent of runs and the database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUANTUM = 1.0
 
 @dataclass(frozen=True)
 class Place:
-    """A flow in line, with seconds of work that it was granted and has not had: below 0 if it had more."""
+    """A flow in line with its deficit: granted seconds that it has not used, negative if it used more."""
 
     flow: int
     deficit: float = 0.0
@@ -27,20 +27,19 @@ class Place:
 
     @property
     def grant(self) -> float:
-        """Seconds that a visit grants. Nobody saves up more than that while there is nothing to serve."""
+        """Seconds that a visit grants, and the most that an idle flow can save."""
         return QUANTUM * self.weight
 
     @property
     def visits(self) -> int:
-        """How many visits it takes until it is served."""
+        """Number of visits until the flow is served."""
         return 1 + max(0, floor(-self.deficit / self.grant))
 
 
 def find_turn(line: Sequence[Place]) -> tuple[int, int]:
-    """Who of a line, least recently visited first, is served next: its place, and the cycle in which it is.
+    """Find the next flow to serve in a line, least recently visited first. Return its position and cycle.
 
-    Flows up to that place have been visited as often as the cycle says, those behind it once less. The line is not
-    empty.
+    Flows up to this position are visited `cycle` times, those after it once less. The line must not be empty.
     """
     cycles = [each.visits for each in line]
     cycle = min(cycles)

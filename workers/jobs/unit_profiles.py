@@ -1,6 +1,6 @@
-"""What a dataset says of one unit, written down for the pages: figures, exemplars raw and masked, units like it.
+"""Save what a dataset shows about a unit, for the pages: figures, exemplars raw and masked, similar units.
 
-Only layers that are indexed take part when units are compared.
+Similar units are searched only in indexed layers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def write(profile: UnitProfile, progress: Progress) -> None:
-    """Raises what the laboratory raises, among it Cancelled if `progress` does; then nothing is written."""
+    """Save the profile of a unit. Raises the errors of the laboratory, and Cancelled if `progress` does; then nothing
+    is saved."""
     unit = profile.unit
     spec = unit.spec(profile.dataset.key)
     images = ImagesInDatabase()
@@ -49,13 +50,13 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
-        if spec.kind != CIRCUIT:  # each has an index of its own
+        if spec.kind != CIRCUIT:  # A circuit has an index of its own
             note_index(profile.dataset, [unit.layer])
 
 
 def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: Progress) -> str:
-    """Write the exemplars of every unit of these layers that has none over the dataset. Returns a sentence on what is
-    there now; raises Cancelled if `progress` does, and goes on where it was when it is called again."""
+    """Save missing exemplars of all units of these layers over the dataset. Return a summary. Raises Cancelled if
+    `progress` does; another call resumes."""
     failed = done = 0
     for layer in Layer.objects.select_related("model").filter(model__name=model, name__in=names):
         for number in range(layer.units):
@@ -69,7 +70,7 @@ def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: P
 
 
 def _try(profile: UnitProfile, progress: Progress) -> bool:
-    """Write one unit's; whether that worked. What is wrong with one stands on its page, and the others go on."""
+    """Save one unit's exemplars. Return False if that failed; its page shows the reason, and other units continue."""
     try:
         write(profile, progress)
     except Cancelled:
@@ -81,7 +82,7 @@ def _try(profile: UnitProfile, progress: Progress) -> bool:
 
 
 def ask_for(run: Run) -> None:
-    """Have the page of the run's unit show the exemplars that the run has looked at; its index is there by now."""
+    """Request the exemplars that a run has used for the page of its unit. The index exists by now."""
     dataset = Dataset.objects.filter(key=run.options.get("dataset") or laboratory().settings.dataset).first()
     if dataset is None or notify.muted.is_set() or (unit := find_unit_of(run)) is None:
         return
@@ -91,7 +92,7 @@ def ask_for(run: Run) -> None:
 
 
 def _note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
-    """What the index knows of the unit; of what was published by others it may not know all."""
+    """Copy the figures of the index. A published index may lack some."""
     for name in ("quantile", "mean", "maximum", "active"):
         value = float(getattr(record, name))
         setattr(profile, name, value if math.isfinite(value) else None)
@@ -100,7 +101,7 @@ def _note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
 
 
 def note_index(dataset: Dataset, layers: list[Layer]) -> None:
-    """Remember that these layers are indexed over the dataset, and which of their units no image activates."""
+    """Record that these layers are indexed over the dataset, and their units that no image activates."""
     for layer in layers:
         row, _ = LayerIndex.objects.get_or_create(dataset=dataset, layer=layer)
         found = laboratory().index(layer.model.name, dataset.key).known([layer.name])
@@ -113,7 +114,7 @@ def note_index(dataset: Dataset, layers: list[Layer]) -> None:
 
 
 def write_neighbours(profile: UnitProfile) -> None:
-    """What cannot be compared says why; asked again, it is looked at again."""
+    """Save similar units, or the reason why they cannot be compared. Repeated when requested again."""
     began = timezone.now()
     try:
         profile.neighbours = compare(profile)
@@ -124,7 +125,7 @@ def write_neighbours(profile: UnitProfile) -> None:
 
 
 def compare(profile: UnitProfile) -> dict[str, Any]:
-    """The comparison as JSON: neighbours are [id of the layer, number, similarity, exemplars shared]."""
+    """Return the comparison as JSON. Neighbours are [id of the layer, number, similarity, shared exemplars]."""
     from workers.lab.similar_units import SimilarUnit, find_similar_units
 
     layer, model = profile.unit.layer, profile.unit.layer.model

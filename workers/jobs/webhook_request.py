@@ -1,6 +1,6 @@
-"""One request of a webhook: to one of the IP addresses that its name was resolved to, bounded in time and size.
+"""Send one request of a webhook to one of the IP addresses of its host, with limits on time and size.
 
-Nothing of a library that follows redirects, takes proxies from the environment or resolves names again.
+Does not use a library that follows redirects, uses proxies of the environment, or resolves the name again.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from experiments.models.webhook import ANSWER_CHARS
 from experiments.webhooks.addresses import AddressRefused, IpAddress, WebhookTarget, parse_target, resolve
 
 TOTAL_TIMEOUT = 10.0
-"""Seconds from the first connection to the last byte that is read, however slowly they come."""
+"""Maximum seconds from the first connection to the last byte, however slowly bytes arrive."""
 MAX_ADDRESSES = 3
-"""IP addresses of a name that are tried in turn."""
+"""Maximum number of a name's IP addresses that are tried."""
 MAX_BYTES = 64 << 10
-"""Bytes of an answer that are read."""
+"""Maximum bytes of an answer that are read."""
 _TOLD_BYTES = 1_000
-"""Bytes of the body of a failure that are kept for the admin to read."""
+"""Maximum bytes of a failed answer's body that are kept for the admin."""
 
 
 @dataclass(frozen=True)
 class WebhookAnswer:
-    """What came of a request; without a code there was no answer, and `words` says why."""
+    """The result of a request. Without a code there was no answer, and `words` says why."""
 
     code: int | None
     words: str = ""
@@ -43,11 +43,11 @@ class WebhookAnswer:
 
 
 class _TooLong(OSError):
-    """An answer that is larger than what is read."""
+    """Raised for an answer that is too long."""
 
 
 class _BoundedStream(io.RawIOBase):
-    """What a socket answers, until the deadline and as far as `MAX_BYTES`. `HTTPResponse` takes it for a socket."""
+    """The answer from a socket, until the deadline and up to `MAX_BYTES`. `HTTPResponse` uses it as a socket."""
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
         self._connection, self._deadline, self._left = connection, deadline, MAX_BYTES
@@ -61,6 +61,7 @@ class _BoundedStream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if self._left <= 0:
             raise _TooLong("the answer is too long")
+        # A receiver that sends a byte at a time must not exceed the total time
         self._connection.settimeout(_time_left(self._deadline))
         count = self._connection.recv_into(buffer, min(len(buffer), self._left))
         self._left -= count
@@ -74,10 +75,10 @@ def _time_left(deadline: float) -> float:
 
 
 def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
-    """Send a body, and read what is answered. Never raises for what the other side does."""
+    """Send a body and read the answer. Never raises for the receiver's behaviour."""
     deadline = time.monotonic() + TOTAL_TIMEOUT
     try:
-        target = parse_target(address)  # a setting may have changed since it was added
+        target = parse_target(address)  # Settings may have changed since the address was added
         with closing(_connect(target, resolve(target), deadline)) as connection:
             connection.settimeout(_time_left(deadline))
             connection.sendall(_write_head(target, headers) + body)
@@ -95,12 +96,12 @@ def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer
 
 
 def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float) -> socket.socket:
-    """A connection to the first of these that takes one, encrypted where the address says so."""
+    """Return a connection to the first IP address that accepts one, encrypted for https."""
     problem: OSError = socket.gaierror("no address")
     for each in addresses[:MAX_ADDRESSES]:
         connection = socket.socket(socket.AF_INET if each.version == 4 else socket.AF_INET6)
         try:
-            connection.settimeout(_time_left(deadline) / 2)  # time for another address
+            connection.settimeout(_time_left(deadline) / 2)  # Leave time for another address
             connection.connect((str(each), target.port))
             connection.settimeout(_time_left(deadline))
             return _encrypt(connection, target) if target.scheme == "https" else connection
@@ -111,7 +112,7 @@ def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float)
 
 
 def _encrypt(connection: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
-    """The certificate has to be that of the name, whichever IP address it was resolved to."""
+    """The certificate must match the host name, whichever IP address it was resolved to."""
     return ssl.create_default_context().wrap_socket(connection, server_hostname=target.host)
 
 
@@ -122,7 +123,7 @@ def _write_head(target: WebhookTarget, headers: Mapping[str, str]) -> bytes:
 
 
 def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
-    """The status; of a failure also the beginning of its words. The body of a success is of no interest."""
+    """Return the status, and for failures the start of the body. The body of a success is not read."""
     response = HTTPResponse(_BoundedStream(connection, deadline), method="POST")  # type: ignore[arg-type]
     response.begin()
     if 200 <= response.status < 300:
@@ -132,11 +133,11 @@ def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
     try:
         told = response.read(_TOLD_BYTES)
     except (HTTPException, OSError):
-        told = b""  # the status says enough
+        told = b""  # The status is enough
     return WebhookAnswer(response.status, _clean(told.decode("utf-8", "replace")))
 
 
 def _clean(words: str) -> str:
-    """On one line, without control characters."""
+    """Return the text on one line without control characters."""
     plain = "".join(each if each.isprintable() else " " for each in words)
     return clean_text(" ".join(plain.split()), ANSWER_CHARS)

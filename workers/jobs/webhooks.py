@@ -1,10 +1,9 @@
-"""Sends what is due of the outbox of webhooks, in threads of the worker.
+"""Send due deliveries of webhooks from threads of the worker.
 
-Not a job of Celery's: long jobs may hold all of its threads for hours. Like rounds, deliveries are looked for in the
-database, every few seconds: nothing is lost where Redis is empty, a worker was killed or a receiver is down. A delivery
-arrives at least once, and twice where a worker dies between the answer and its record: the id tells receivers.
-
-One webhook has one thread at a time in a worker, so a slow receiver holds up none but itself.
+Not a Celery job, because long jobs may occupy all of Celery's threads for hours. Like rounds, deliveries are found in
+the database every few seconds, so nothing is lost if Redis is empty, a worker is killed or a receiver is down. A
+delivery arrives at least once, and twice if a worker dies between answer and record: receivers recognize it by its id.
+A worker uses one thread per webhook, so a slow receiver delays only itself.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 2.0
 THREADS = 8
 BATCH_SIZE = 50
-"""Deliveries of one webhook before others have their turn at a thread."""
+"""Maximum number of deliveries of one webhook before others get the thread."""
 CLAIM = timedelta(seconds=60)
-"""How long a delivery belongs to who sends it; longer than any request takes. Then it is due again."""
+"""Time that a delivery is claimed by a sender, longer than any request takes. After that it is due again."""
 HELD_BACK = timedelta(minutes=10)
-"""Until it is looked again whether a run is still reviewed blind."""
+"""Delay before a delivery of a run under blind review is checked again."""
 _HOURS = 3600
 DELAYS = (5, 30, 2 * 60, 10 * 60, _HOURS, *[6 * _HOURS] * 12)
-"""Seconds after each failed attempt until the next: three days in all, then it is given up."""
+"""Seconds after each failed attempt until the next. After three days in total, the delivery is given up."""
 GONE = 410
-"""What a receiver answers that wants nothing more."""
+"""Status by which a receiver says that it wants no more deliveries."""
 
 
 class WebhookSender:
-    """Looks for what is due, from `start` until `stop`."""
+    """Finds due deliveries between `start` and `stop`."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="webhooks")
@@ -58,7 +57,7 @@ class WebhookSender:
         self._routine.__enter__()
 
     def stop(self) -> None:
-        """Requests under way end within seconds; others are left to the next worker."""
+        """Wait for current requests, which takes seconds. The next worker sends the rest."""
         self._routine.__exit__(None, None, None)
         self.stop_pool()
 
@@ -66,7 +65,7 @@ class WebhookSender:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def look(self) -> bool:
-        """Begin with the webhooks that something is due for, those served longest ago first."""
+        """Start on webhooks with due deliveries, the least recently served first."""
         if lease.stopping.is_set():
             return False
         due = set(_list_due().order_by().values_list("webhook_id", flat=True).distinct())
@@ -83,14 +82,14 @@ class WebhookSender:
         except Exception:
             log.exception("Deliveries of webhook %s wait for the next look.", webhook)
         finally:
-            connection.close()  # each thread has its own
+            connection.close()  # Each thread has its own connection
             with self._lock:
                 self._busy.discard(webhook)
                 self._served[webhook] = time.monotonic()
 
 
 def send_due(webhook: int) -> None:
-    """Send what is due for one webhook, in order, until an attempt fails: then the others wait for another look."""
+    """Send due deliveries of one webhook in order, until an attempt fails. The rest wait for the next look."""
     for pk in list(_list_due().filter(webhook=webhook).order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE]):
         if lease.stopping.is_set() or not _deliver(pk):
             return
@@ -105,21 +104,22 @@ def _claimable() -> QuerySet[WebhookDelivery]:
 
 
 def claim(pk: int) -> WebhookDelivery | None:
-    """Take a delivery that is due; None if another worker has it, or it is gone."""
+    """Claim a due delivery; None if another worker has it or it is gone."""
     changed: dict[str, Any] = {"attempts": F("attempts") + 1, "tried": tell_time(), "next_attempt": tell_time() + CLAIM}
-    # Without a join: PostgreSQL checks a row that another worker has just changed again only if it is of this table
+    # No join: PostgreSQL rechecks a row changed by another worker only if it belongs to this table
     if not _claimable().filter(pk=pk).update(**changed):
         return None
     return WebhookDelivery.objects.select_related("webhook").filter(pk=pk).first()
 
 
 def _deliver(pk: int) -> bool:
-    """Make one attempt; False if it failed."""
+    """Make one attempt. Return False if it failed."""
     delivery = claim(pk)
     if delivery is None:
         return True
     if is_held_back(delivery):
         words = "Held back while its run is reviewed blind."
+        # Being held back is not a failure, so it does not count as an attempt
         _update(delivery, attempts=F("attempts") - 1, next_attempt=tell_time() + HELD_BACK, answer=words)
         return True
     answer = _attempt(delivery)
@@ -148,6 +148,6 @@ def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
 
 
 def _update(delivery: WebhookDelivery, **changed: Any) -> None:
-    """Write what came of an attempt, unless the delivery is gone or another attempt was begun since."""
+    """Record the result of an attempt, unless the delivery is gone or another attempt was started."""
     mine = WebhookDelivery.objects.filter(pk=delivery.pk, status=DeliveryStatus.WAITING, attempts=delivery.attempts)
     mine.update(**changed)

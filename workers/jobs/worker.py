@@ -1,4 +1,4 @@
-"""What a Celery worker does when it starts, around each job, and when it is asked to stop."""
+"""Celery signals: what a worker does at its start, around each job, and at its shutdown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from workers.jobs.spans.sender import start_sender, stop_sender
 from workers.jobs.webhooks import WebhookSender
 
 here: list[Heartbeat] = []
-"""This worker's place on the Workers page, once it is ready."""
+"""This worker's entry on the Workers page, after it is ready."""
 senders: list[WebhookSender] = []
 
 
 @worker_ready.connect
 def start_worker(**_: Any) -> None:
-    """Play rounds, send webhooks and spans, bring back what an earlier worker left, and see which models there are."""
+    """Start threads for rounds, webhooks and spans, recover orphaned work, and examine the plug-ins."""
     lease.stopping.clear()
     presence = Heartbeat(settings.WORKER_THREADS)
     presence.start()
@@ -38,7 +38,7 @@ def start_worker(**_: Any) -> None:
 
 @control_command()
 def ring(state: Any) -> None:
-    """There may be something to claim: see `experiments.core.queue.ring`."""
+    """Wake threads, because there may be something to claim: see `experiments.core.queue.ring`."""
     del state
     for threads in players:
         threads.bell.ring()
@@ -46,7 +46,7 @@ def ring(state: Any) -> None:
 
 @task_prerun.connect
 def job_began(task_id: str, task: Any, **_: Any) -> None:
-    """The Workers page shows what a worker does."""
+    """Show the job on the Workers page."""
     for presence in here:
         presence.began(task_id, task.name)
 
@@ -59,7 +59,7 @@ def job_ended(task_id: str, **_: Any) -> None:
 
 @worker_shutting_down.connect
 def end(**_: Any) -> None:
-    """Celery cannot stop a thread: rounds under way see this flag, and the next claim continues them."""
+    """Set the flag that stops rounds, because Celery cannot stop a thread. The next claim resumes them."""
     lease.stopping.set()
     for threads in players:
         threads.bell.ring()
@@ -67,7 +67,7 @@ def end(**_: Any) -> None:
 
 @worker_shutdown.connect
 def leave(**_: Any) -> None:
-    """Let rounds unwind, and be off the list at once: also where Celery gives up by itself and was asked by nobody."""
+    """Stop rounds and remove the worker from the list. Also called if Celery ends on its own."""
     end()
     while players:
         players.pop().stop()

@@ -61,13 +61,15 @@ def evaluate(job: Job, progress: Progress) -> str:
         raise RequestError("The evaluation of this job was deleted.")
     procedure = find_procedure(evaluation)
     check_price(evaluation)
+    # 1. Plan the items, once
     if not evaluation.planned:
         _plan(evaluation, procedure, progress)
     if evaluation.options.get("people"):
         add_items(Actor(evaluation.owner), evaluation)
+    # 2. Create the runs that are missing
     _take_up(evaluation)
     ask_agent(evaluation, procedure, progress)
-    # 1. Plan, once; 2. create the runs; 3. score items as runs end; 4. finish what needs several items
+    # 3. Score items as their runs end, then do the steps that need several items
     try:
         with _asking(evaluation):
             why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
@@ -97,7 +99,8 @@ def _take_up(evaluation: Evaluation) -> None:
 
 @contextmanager
 def _asking(evaluation: Evaluation) -> Iterator[None]:
-    """Its agents are asked as long as it is at work. A worker that stops, and an outage, let them go on: so will it."""
+    """Let its runs proceed while the block runs. They also proceed after a worker's shutdown or an outage, because the
+    evaluation will be resumed."""
     of_evaluation.go_on(evaluation, by_workers=by_workers())
     try:
         yield

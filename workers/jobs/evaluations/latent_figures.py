@@ -72,7 +72,7 @@ Items = Sequence[EvaluationItem]
 
 @dataclass(frozen=True)
 class _Compared:
-    """One side of the comparison: the layer itself, or an auto-encoder with what is told of it."""
+    """One side of the comparison: the layer itself, or an autoencoder with its description."""
 
     key: str
     words: str

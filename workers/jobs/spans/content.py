@@ -1,6 +1,6 @@
-"""What spans hold of the conversation where the installation asks for that: texts alone, each cut, and never an image.
+"""Content of spans, if the installation exports it: texts of the conversation, each cut to a maximum, and no images.
 
-Messages are JSON as OpenTelemetry's conventions for generative AI have them: a role, and parts with a type.
+Messages are JSON in OpenTelemetry's conventions for generative AI: a role, and parts with a type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _IMAGE = "(an image)"
 
 
 class Content:
-    """The texts of one run, by its events from the first on."""
+    """The texts of one run, from all of its events."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = [Recorded(each.seq, each.kind, each.content) for each in events]
@@ -28,10 +28,11 @@ class Content:
         self._has_instructions = False
 
     def describe_reply(self, event: Event, reply: Replied) -> dict[str, Value]:
-        """What the author was told since the reply before, and what was replied."""
+        """Return what the author was told since the previous reply, and the reply."""
         known = reply.heard or event.seq - 1
         asked = messages([each for each in self._events if each.seq <= known], self._told)
         said: dict[str, Value] = {}
+        # Instructions never change, so only the first reply has them
         if not self._has_instructions:
             instructions = [_read(each.parts) for each in asked if each.role == "system"]
             said["gen_ai.system_instructions"] = _write([_text(each) for each in instructions])
@@ -53,7 +54,7 @@ class Content:
         return {"gen_ai.tool.call.arguments": cut_text(call.arguments)}
 
     def describe_run(self, last: Event) -> dict[str, Value]:
-        """What was asked, and what was concluded."""
+        """Return the question and the conclusion."""
         starts = [each.payload.question for each in self._events if isinstance(each.payload, Started)]
         said: dict[str, Value] = {}
         if starts:
@@ -78,7 +79,7 @@ def _message(role: str, *parts: dict[str, str]) -> dict[str, Any]:
 
 
 def _answer(*parts: dict[str, str]) -> dict[str, Any]:
-    """The conventions ask for a reason why a reply ended, and the record of a whole reply has no other."""
+    """Return a reply as a message. The conventions require a finish reason, and recorded replies are complete."""
     return _message("assistant", *parts) | {"finish_reason": "stop"}
 
 

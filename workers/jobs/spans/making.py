@@ -1,9 +1,8 @@
-"""Makes the spans of a run from its events: a pure function, so the record stays the only truth.
+"""Create the spans of a run from its events. A pure function, so the record remains the only source.
 
-Names and attributes are those of OpenTelemetry's conventions for generative AI (semantic-conventions 0.66b2), gen_ai.…;
-what these do not name is maia.…. The run is "invoke_agent MAIA", a reply "chat MODEL", a program "execute_tool
-run_experiment", and what it called "execute_tool NAME". No name of a person is among them, and no text of the
-conversation unless `with_content`.
+Names and attributes follow OpenTelemetry's conventions for generative AI (semantic-conventions 0.66b2), gen_ai.…;
+others are maia.…. The run is "invoke_agent MAIA", a reply "chat MODEL", a program "execute_tool run_experiment", and
+its calls "execute_tool NAME". Spans never contain names of people, and texts of the conversation only `with_content`.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from workers.record.limits import NAMES, Usage
 
 AGENT = "MAIA"
 MAX_CALLS = 200
-"""Calls of one program that have a span each; `maia.tool_calls` counts all."""
+"""Maximum number of calls per program that get a span. `maia.tool_calls` counts all."""
 _MAX_MARKS = 200
 _MARKED = frozenset({"retrying", "blocked", "waiting_for_person", "paused", "resumed", "note", "limits", "handover"})
 """Kinds of events that are marks on the run's span."""
 
 
 def spans_of(run: Run, events: Sequence[Event], *, with_content: bool = False) -> list[SpanRow]:
-    """The spans of all that has ended by the last of these events, which are the run's from the first on.
+    """Return the spans of everything that has ended within these events, which start with the run's first.
 
-    The run's own span comes once the run has ended, last. What a fork copied from another run is left out.
+    The run's own span is last, once the run has ended. Events that a fork copied are left out.
     """
     if not events:
         return []
@@ -48,13 +47,13 @@ def spans_of(run: Run, events: Sequence[Event], *, with_content: bool = False) -
 
 
 def _fit(row: SpanRow, root: SpanRow) -> SpanRow:
-    """The row within the time of the run: clocks of machines differ, and imported times may say anything."""
+    """Return the row cut to the time of the run: clocks of machines differ, and imported times can be anything."""
     start = min(max(row.start, root.start), root.end)
     return replace(row, start=start, end=min(max(row.end, start), root.end))
 
 
 class _SpanMaker:
-    """Takes events in order, and collects spans in `rows`."""
+    """Processes events in order and collects spans in `rows`."""
 
     def __init__(self, run: Run, content: Content | None) -> None:
         self.run, self.content = run, content
@@ -65,7 +64,7 @@ class _SpanMaker:
         self._backbone, self._model = run.backbone, run.backbone_model
         self._reply: Replied | None = None
         self._program: Event | None = None
-        """The program that runs."""
+        """The program in progress."""
         self._latest: datetime | None = None
 
     def add(self, event: Event) -> None:
@@ -104,7 +103,7 @@ class _SpanMaker:
         self._add_chat(event, "chat", self.root, start, reply.usage, said)
 
     def _add_failed_reply(self, event: Event, usage: Usage) -> None:
-        """A reply that did not come about, where it took tokens."""
+        """Add a reply that failed, if it used tokens."""
         if usage.tokens:
             self._add_chat(event, "failed", self.root, self._latest or event.time, usage, {}, error=event.kind)
 
@@ -137,7 +136,7 @@ class _SpanMaker:
     def _add_experiment(self, event: Event, result: ExperimentEnded) -> None:
         seconds = make_delta(result.seconds) + make_delta(result.tool_seconds)
         begun = self._program.time if self._program else event.time - seconds
-        # A program that another worker had begun and lost was run again: its own time counts
+        # A program that a worker lost was run again: only its last attempt counts
         start = min(max(begun, event.time - seconds), event.time)
         said: dict[str, Value] = {
             "maia.experiment.status": result.status,
@@ -155,7 +154,7 @@ class _SpanMaker:
             self._add_chat(event, "describe", program.span, program.start, result.usage, told)
 
     def _add_broken_off(self, event: Event, program: Event) -> None:
-        """A program under way when the run ended."""
+        """Add a program that was in progress when the run ended."""
         self._add_program(event, program.time, {}, event.kind)
         self._program = None
 
@@ -168,7 +167,7 @@ class _SpanMaker:
         return self._add_tool(event, "program", RUN, self.root, (start, event.time), attributes | said, error)
 
     def _add_calls(self, event: Event, program: SpanRow, calls: Sequence[ToolCall]) -> None:
-        """Calls in their order. How long each took was measured, when it began was not: they follow one another."""
+        """Add the calls in order. Only their durations were measured, so each starts when the previous one ends."""
         start = program.start
         for place, call in enumerate(calls[:MAX_CALLS]):
             end = min(start + make_delta(call.seconds), program.end)

@@ -1,7 +1,7 @@
-"""Spans as OpenTelemetry's protocol has them (OTLP 1.x over HTTP, as protobuf), and the collector that takes them.
+"""Encode spans in OpenTelemetry's protocol (OTLP 1.x, protobuf over HTTP), and send them to a collector.
 
-The package `opentelemetry-proto` is imported when the first spans are sent, so an installation without a collector
-needs none of it.
+The package `opentelemetry-proto` is imported when the first spans are sent, so installations without a collector do not
+need it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 SERVICE = "maia-web"
 BATCH_SIZE = 50
-"""Spans of one request."""
+"""Number of spans per request."""
 _MAX_COUNT = 2**53
-"""The highest count, whatever a file says; none is below 0."""
+"""Maximum of encoded counts, for imported values. The minimum is 0."""
 CONNECT_TIMEOUT, ANSWER_TIMEOUT = 3.0, 10.0
 _REFUSED = frozenset({400, 413})
-"""Answers after which the same bytes are not sent again."""
+"""Status codes after which the same bytes are not sent again."""
 
 
 class CollectorDown(Exception):
-    """Raised when the collector did not take spans that it may take later."""
+    """Raised when the collector did not accept spans, but may do so later."""
 
 
 class SpansRefused(Exception):
-    """Raised when the collector will not take these spans."""
+    """Raised when the collector rejects spans for good."""
 
 
 @dataclass(frozen=True)
 class Collector:
-    """Where spans go. `address` is the base address, as OTEL_EXPORTER_OTLP_ENDPOINT has it."""
+    """Destination of spans. `address` is the base address, as in OTEL_EXPORTER_OTLP_ENDPOINT."""
 
     address: str
     headers: Mapping[str, str]
     resource: Mapping[str, str]
-    """What is said of the sender, such as the project that spans belong to."""
+    """Attributes of the sender, such as the project of the spans."""
 
     @classmethod
     def of_settings(cls) -> Collector:
@@ -55,12 +55,12 @@ class Collector:
 
     @property
     def name(self) -> str:
-        """Its host, without what may be secret in the address."""
+        """Return host and port. The address may contain secrets."""
         parts = urlsplit(self.address)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
     def send(self, rows: Sequence[SpanRow]) -> int:
-        """Send spans in batches, and return the bytes that it took. Raises CollectorDown, SpansRefused."""
+        """Send spans in batches. Return the number of bytes. Raises CollectorDown, SpansRefused."""
         bodies = [encode(rows[at : at + BATCH_SIZE], self.resource) for at in range(0, len(rows), BATCH_SIZE)]
         for body in bodies:
             self._post(body)
@@ -71,7 +71,7 @@ class Collector:
         url = f"{self.address.rstrip('/')}/v1/traces"
         times = (CONNECT_TIMEOUT, ANSWER_TIMEOUT)
         try:
-            # What it answers is not read, so it cannot be too long
+            # The body of the answer is not read, so its length does not matter
             with requests.post(url, body, headers=headers, timeout=times, allow_redirects=False, stream=True) as answer:
                 code = answer.status_code
         except requests.RequestException as error:
@@ -83,20 +83,20 @@ class Collector:
 
 
 def _find_reason(error: BaseException) -> str:
-    """The innermost words of an error; those of the outer ones repeat the address."""
+    """Return the innermost message of an error. The outer ones repeat the address, which may be secret."""
     while inner := error.__cause__ or error.__context__:
         error = inner
     return str(error)[:200]
 
 
 def parse_pairs(text: str) -> dict[str, str]:
-    """`name=value,name=value`, values percent-encoded, as OpenTelemetry's variables are written."""
+    """Parse `name=value,name=value` with percent-encoded values, as in OpenTelemetry's variables."""
     pairs = (each.partition("=") for each in text.split(",") if "=" in each)
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
 
 
 def encode(rows: Sequence[SpanRow], resource: Mapping[str, str]) -> bytes:
-    """The body of one request."""
+    """Return the body of one request."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     request = ExportTraceServiceRequest()

@@ -1,8 +1,7 @@
-"""One span of a trace as plain data, its ids, and the bounds of what it may hold. Knows nothing of OpenTelemetry.
+"""One span of a trace as plain data, its ids, and limits of its contents. Independent of OpenTelemetry.
 
-Ids are hashes of the run and of the event that a span is about: a span that is sent twice is the same span, and rounds
-that different workers play are of one trace. The time of the run's making is part of them, since two installations both
-have a run 1.
+Ids are hashes of the run and the span's event: a span sent twice is the same span, and rounds played by different
+workers share a trace. The run's creation time is included, because several installations may have a run 1.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from experiments.models import Run
 
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 32_000
-"""Characters of a text of the conversation; what is longer is cut."""
+"""Maximum characters of a text of the conversation. Longer ones are cut."""
 _MAX_SECONDS = 10 * 365 * 86_400.0
 
 Value = str | bool | int | float
@@ -46,20 +45,20 @@ class SpanRow:
     start: datetime
     end: datetime
     seq: int
-    """The event of the run with which the span ended."""
+    """Number of the run's event that ends the span."""
     attributes: Mapping[str, Value]
     marks: tuple[SpanMark, ...] = ()
     error: str = ""
-    """What kind of failure it ended in; empty if it did not fail."""
+    """Kind of failure, or ""."""
 
 
 def trace_id(run: Run) -> bytes:
-    """16 bytes, the same for all spans of a run."""
+    """Return 16 bytes, the same for all spans of a run."""
     return _hash(f"{run.pk} {run.created.timestamp():.6f}".encode())[:16]
 
 
 def span_id(trace: bytes, place: str) -> bytes:
-    """8 bytes for what stands at one place of the run: "run", or the number of an event and what belongs to it."""
+    """Return 8 bytes for a place in the run: "run", or the number of an event with a suffix."""
     return _hash(trace + place.encode())[:8]
 
 
@@ -68,7 +67,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def cut_name(text: str) -> str:
-    """A name that may come from a file or a model: on one line, bounded, as UTF-8 takes it."""
+    """Return a name from a file or model on one line, cut to a maximum, valid as UTF-8."""
     return " ".join(clean_text(text[: 2 * MAX_NAME_CHARS]).split())[:MAX_NAME_CHARS]
 
 
@@ -77,5 +76,5 @@ def cut_text(text: str) -> str:
 
 
 def make_delta(seconds: float) -> timedelta:
-    """So many seconds; none for what is no length of time."""
+    """Return a duration; zero for anything that is not a valid one."""
     return timedelta(seconds=min(seconds, _MAX_SECONDS) if math.isfinite(seconds) and seconds > 0 else 0)

@@ -1,8 +1,8 @@
-"""Sends the spans of what was played, in a thread of the worker, so that no run waits for the collector.
+"""Send spans of played rounds from a thread of the worker, so that no run waits for the collector.
 
-What waits are numbers of runs, in memory; the spans are made of the database when they are sent. While the collector is
-down they wait and are tried again. A worker that ends meanwhile forgets them: `manage.py export_spans` sends any run's
-spans again, and the ids are the same.
+Only numbers of runs wait in memory; spans are created from the database when they are sent. While the collector is
+down, they are tried again. If the worker ends first they are lost: `manage.py export_spans` sends the spans of any run
+again, with the same ids.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from workers.jobs.spans.otlp import Collector, CollectorDown, SpansRefused
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 1_000
-"""Runs that wait; beyond it the one that waits longest is given up."""
+"""Maximum number of waiting runs. Beyond it, the oldest is dropped."""
 RETRY_SECONDS = 30.0
-"""How long a collector that was down is left alone."""
+"""Delay before a collector that is down is tried again, in seconds."""
 STOP_SECONDS = 5.0
-"""How long what waits may take to be sent when the worker ends."""
+"""Time for sending waiting spans when the worker ends, in seconds."""
 
 senders: list[SpanSender] = []
-"""That of this process, while its worker runs and a collector is named."""
+"""The sender of this process, while its worker runs and a collector is configured."""
 
 
 def note_played(run_id: int, seq: int) -> None:
-    """Have the spans of a run sent that ended after its event number `seq`. Cheap, and never fails."""
+    """Queue spans of a run that ended after event number `seq`. Fast, and never fails."""
     for sender in senders:
         sender.add(run_id, seq)
 
 
 def send_spans(collector: Collector, run: Run, seq: int = 0) -> tuple[int, int]:
-    """Send a run's spans that ended after its event number `seq`; returns how many, and their bytes.
+    """Send a run's spans that ended after event number `seq`. Return their number and bytes.
 
     Raises CollectorDown, SpansRefused.
     """
@@ -49,12 +49,12 @@ def send_spans(collector: Collector, run: Run, seq: int = 0) -> tuple[int, int]:
 
 
 class SpanSender:
-    """Takes runs with `add`, from any thread, and sends their spans between `start` and `stop`."""
+    """Accepts runs by `add` from any thread, and sends their spans between `start` and `stop`."""
 
     def __init__(self, collector: Collector, retry_seconds: float = RETRY_SECONDS) -> None:
         self._collector, self._retry_seconds = collector, retry_seconds
         self._waiting: dict[int, int] = {}
-        """Run -> the event after which its spans are still to be sent, the one that waits longest first."""
+        """Run -> event after which its spans must be sent, the oldest first."""
         self._changed = threading.Condition()
         self._is_busy = self._over = False
         self._is_down = False
@@ -64,7 +64,7 @@ class SpanSender:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send what waits, for a few seconds at most."""
+        """Send waiting spans for a few seconds at most."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
@@ -76,7 +76,7 @@ class SpanSender:
             self._changed.notify_all()
 
     def wait_until_idle(self, seconds: float) -> bool:
-        """True once nothing waits and nothing is under way; False if that takes longer."""
+        """Wait until nothing is waiting or being sent. Return False after `seconds`."""
         with self._changed:
             return self._changed.wait_for(lambda: not (self._waiting or self._is_busy), seconds)
 
@@ -97,11 +97,12 @@ class SpanSender:
             connection.close()
 
     def _take(self) -> tuple[int, int] | None:
-        """What has waited longest, out of the line; None once the worker ends."""
+        """Remove and return the oldest waiting run; None once the worker ends."""
         with self._changed:
             self._is_busy = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._waiting or self._over)
+            # At the end, waiting spans get one try, but not if the collector is known to be down
             if not self._waiting or (self._over and self._is_down):
                 return None
             self._is_busy = True
@@ -125,7 +126,7 @@ class SpanSender:
             self._is_down = False
 
     def _hold_on(self, run_id: int, seq: int, error: Exception) -> None:
-        """Put a run back in line and leave the collector alone for a while; the log says so once for each outage."""
+        """Put a run back and leave the collector alone for a while. The log mentions each outage once."""
         counters.SPAN_FAILURES.inc()
         if not self._is_down:
             log.warning(
@@ -139,7 +140,7 @@ class SpanSender:
 
 
 def start_sender() -> None:
-    """Send spans from here on, where a collector is named and the package is there."""
+    """Start sending spans, if a collector is configured and the package is installed."""
     if settings.OTEL_ENDPOINT and not explain_missing_package():
         senders[:] = [SpanSender(Collector.of_settings())]
         senders[0].start()
