@@ -68,7 +68,7 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
     _require_own(actor, evaluation)
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
-        raise StateConflict("This evaluation is not at work, so there is nothing to stop.")
+        raise StateConflict("This evaluation is not running, so there is nothing to stop.")
     if job.status == JobStatus.QUEUED:
         job.status, job.result = JobStatus.STOPPED, "Stopped before it began."
     else:
@@ -90,9 +90,9 @@ def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seco
             raise InvalidInput(f"The limit of the {name} is {value:g}: write a number above 0, or none.", name)
     job = _lock_job(evaluation)
     if job is not None and job.status in MOVING:
-        raise StateConflict("This evaluation is at work already.")
+        raise StateConflict("This evaluation is already running.")
     if not lists.state_of(lists.with_progress(Evaluation.objects.all()).get(pk=evaluation.pk)).left:
-        raise StateConflict("Every item of this evaluation is done: start another one to measure anew.")
+        raise StateConflict("Every item of this evaluation is done. Start a new evaluation to measure again.")
     evaluation.cost_limit = evaluation.cost_limit if cost is None else cost
     evaluation.seconds_limit = evaluation.seconds_limit if seconds is None else seconds
     evaluation.save(update_fields=["cost_limit", "seconds_limit"])
@@ -110,7 +110,7 @@ def _lock_at_rest(evaluation: Evaluation, remedy: str) -> Job | None:
     """Return the locked job. Raises StateConflict if it is queued or running."""
     job = _lock_job(evaluation)
     if job is not None and job.status in MOVING:
-        raise StateConflict(f"The evaluation is at work: {remedy}.")
+        raise StateConflict(f"The evaluation is running: {remedy}.")
     return job
 
 

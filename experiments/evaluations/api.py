@@ -38,14 +38,14 @@ class EvaluationIn(Body):
 
     kind: EvaluationKind = Field(strict=False, examples=["synthetic"])
     name: str = Field("", max_length=120, pattern=NO_NUL)
-    sources: list[Words] = Field([], max_length=50, description="whose labels, as import:milan or person")
+    sources: list[Words] = Field([], max_length=50, description="sources of labels, such as import:milan or person")
     model: Words = Field("", examples=["toybox"])
     layers: list[Words] = Field([], max_length=100)
     batch: Literal["", "fresh", "paper"] = ""
-    images: str = Field("", max_length=480, pattern=NO_NUL, description="of spurious features: toybox, or a dataset")
+    images: str = Field("", max_length=480, pattern=NO_NUL, description="for spurious features: toybox, or a dataset")
     units: Annotated[int, Field(ge=1, le=MAX_UNITS)] | None = None
     latents: Annotated[int, Field(ge=0, le=MAX_LATENTS)] | None = Field(
-        None, description="of spurious features: of an auto-encoder of each classifier, in the place of its units"
+        None, description="for spurious features: latents of an auto-encoder of each classifier, instead of its units"
     )
     dataset: str = Field("", max_length=500, pattern=NO_NUL)
     toolset: Words = ""
@@ -53,19 +53,21 @@ class EvaluationIn(Body):
     repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] | None = None
     reflections: Annotated[int, Field(ge=0, le=MAX_REFLECTIONS)] | None = None
     autoencoders: list[Words] = Field(
-        [], max_length=MAX_AUTOENCODERS, description="of one layer, as sae:toybox-layer4-topk-256"
+        [], max_length=MAX_AUTOENCODERS, description="auto-encoders of one layer, such as sae:toybox-layer4-topk-256"
     )
-    hints: bool = Field(False, description="of functions: ask once more with some inputs and outputs to begin with")
+    hints: bool = Field(
+        False, description="for functions: also run the agent with some inputs and outputs to start with"
+    )
     judge: str = Field(
         "",
         max_length=300,
         pattern=NO_NUL,
-        description="a backbone that prefers labels two by two, or chooses by descriptions of words",
+        description="a backbone that judges labels in pairs, or chooses by descriptions of words",
     )
     seed: Whole = 0
     cost: Limit | None = Field(None, description="US dollars for the whole")
     seconds: Limit | None = Field(None, description="seconds of work for the whole")
-    unpriced: bool = Field(False, description="though no price of the backbone is known")
+    unpriced: bool = Field(False, description="allow a backbone without a known price")
 
 
 class BudgetIn(Body):
@@ -115,11 +117,11 @@ class EvaluationOut(RowOut):
     failed_items: int
     lacking_items: int
     open_items: int
-    waiting_items: int = Field(description="of the open ones those that wait for people")
-    cost: float = Field(description="US dollars of its runs and checks, as far as prices are known")
-    seconds: float = Field(validation_alias="work", description="of work, with runs that are under way")
+    waiting_items: int = Field(description="open items that wait for people")
+    cost: float = Field(description="US dollars of its runs and checks, if prices are known")
+    seconds: float = Field(validation_alias="work", description="of work, including current runs")
     progress: JobProgress = Field(None, validation_alias="job")
-    said: str = Field(description="what a worker said last")
+    said: str = Field(description="latest message of a worker")
 
 
 class EvaluationResultOut(Schema):
@@ -160,7 +162,7 @@ class FigurePairOut(RowOut):
     a: FigureOut | None
     b: FigureOut | None
     difference: float | None
-    apart: bool = Field(description="whether the intervals do not touch")
+    apart: bool = Field(description="true if the intervals do not overlap")
 
 
 class ItemPairOut(Schema):

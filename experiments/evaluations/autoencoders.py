@@ -38,7 +38,7 @@ def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
     found = sorted((row for row in _list_usable() if row.model.name in names), key=_order)
     there = {row.model.name for row in found}
     if unknown := [name for name in names if name not in there]:
-        raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose of the list.", "autoencoders")
+        raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose one of the list.", "autoencoders")
     first, *others = found
     for other in others:
         if any(first.card[name] != other.card[name] for name in _PLACE):

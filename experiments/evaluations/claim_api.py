@@ -29,8 +29,10 @@ class ClaimOut(Schema):
     key: str
     words: str
     claimed: float | None
-    ours: list[OwnFigureOut] = Field(description="of the newest evaluation of each kind; empty where nothing measured")
-    note: str = Field(description="what to know of the two side by side, and how to measure what is not measured yet")
+    ours: list[OwnFigureOut] = Field(
+        description="from the newest evaluation of each kind; empty if nothing was measured"
+    )
+    note: str = Field(description="how the two compare, and how to measure what is missing")
 
 
 @router.get("/claims", response=list[ClaimOut], summary="Read AIM's claims beside ours")

@@ -27,7 +27,7 @@ _ASK = (
 )
 Sort = tuple[EvaluationKind, bool]
 """Kind of an evaluation, and whether it uses latents instead of units."""
-_PREFERENCE = "A preference needs judges; differences of r beside it are another measure. "
+_PREFERENCE = "A preference needs judges; differences of r are a separate measure. "
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ _CLAIMS = (
         0.68,
         (EvaluationKind.LATENTS,),
         lambda key: (key.startswith("by_latent.") and key.endswith(".pearson")) or _is_preference(key, "agent-sae:"),
-        _PREFERENCE + "The label by the latent that adds most stands for AIM, the agent's for MAIA. " + _ASK,
+        _PREFERENCE + "The label by the latent that adds most represents AIM, the agent's represents MAIA. " + _ASK,
     ),
     _Claim(
         _OF_CIRCUITS,
@@ -108,7 +108,7 @@ _CLAIMS = (
         (),
         _is_of_people,
         "Ask about circuits on their pages, once as the agent and once as a person (agent Person); then Review, "
-        "Pairwise trials, New trial: tick Any agent, Person and Circuits. The newest closed trial stands here.",
+        "Pairwise trials, New trial: tick Any agent, Person and Circuits. The newest closed trial is shown here.",
     ),
     _Claim(
         "maia-people",
@@ -196,7 +196,7 @@ def _read_circuit_trial() -> list[OwnFigure]:
     cells = (cell for _, row in trial_results(trial).together.rows for cell in row if cell)
     found = next(cell.preferred for cell in cells if (cell.row, cell.column) == names)
     label = "The agent's labels of circuits preferred to people's"
-    why = "" if found.n else "nobody has decided a pair"
+    why = "" if found.n else "no pair was decided"
     figure = Figure("trial.circuits.agent-person", label, found.value, found.low, found.high, found.n, note=why)
     return [OwnFigure(figure, trial=trial.pk)]
 

@@ -262,11 +262,9 @@ def compare(request: HttpRequest) -> HttpResponse:
     a, b = (rows.filter(pk=parse_key(request.GET.get(name))).first() for name in ("a", "b"))
     problem = ""
     if a and b and (a.kind != b.kind or a.pk == b.pk):
-        problem = (
-            "Choose two different evaluations of the same kind: figures of others cannot be set against each other."
-        )
+        problem = "Choose two different evaluations of the same kind: figures of different kinds cannot be compared."
     elif (request.GET.get("a") and not a) or (request.GET.get("b") and not b):
-        problem = "One of these evaluations is not there any more."
+        problem = "One of these evaluations was deleted."
     ready = bool(a and b and not problem)
     context = {
         "breadcrumbs": _list_breadcrumbs(("Compare", reverse("evaluations-compare"))),
@@ -324,7 +322,7 @@ def _read_figure(given: QueryDict, name: str) -> float | None:
     try:
         return float(typed) if typed else None
     except ValueError:
-        raise ValueError(f"“{typed[:40]}” is no number: write the {name} as 5 or 0.50.") from None
+        raise ValueError(f"“{typed[:40]}” is not a number: write the {name} as 5 or 0.50.") from None
 
 
 @require_POST

@@ -47,7 +47,7 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
     if len(query) > QUERY_CHARS:
         raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
     if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MAX_EXPORTS:
-        raise InvalidInput(f"{MAX_EXPORTS} exports of yours are under way: wait for one, or stop it.")
+        raise InvalidInput(f"You already have {MAX_EXPORTS} exports in progress. Wait for one, or stop it.")
     try:
         rows = export_query.select_rows(subject, query, actor.person)
         found = rows.exists()
@@ -84,7 +84,7 @@ def bring_files(
     if not files:
         raise InvalidInput("Choose a file that is not empty.")
     if len(files) > form.AT_ONCE:
-        raise InvalidInput(f"{len(files)} files at once are too many: bring at most {form.AT_ONCE}.")
+        raise InvalidInput(f"{len(files)} files at once are too many: choose at most {form.AT_ONCE}.")
     looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
     left = [(each.name or "file", refused) for each, refused in looked if refused]
     if len(left) == len(files):

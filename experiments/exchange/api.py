@@ -46,16 +46,14 @@ class ExportIn(Body):
         "verdicts",
         "agreement",
         "study",
-    ] = Field(
-        examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
-    )
+    ] = Field(examples=["runs"], description="a study is chosen by query study=3, and names=yes adds names of people")
     format: FormatName = Field(
         "jsonl",
-        description="a study is always a zip; a bundle is a zip, or with `eval` a log that `inspect view` opens, as of "
-        "one evaluation (`what` evaluations, `query` evaluation=3); dataset is a folder for Hugging Face datasets, of "
-        "runs, observations or labels; dataset-runs, of the first two, holds the full runs; the others are of labels",
+        description="studies are always zips; bundles are zips, or with `eval` a log for `inspect view`, as for "
+        "one evaluation (`what` evaluations, `query` evaluation=3); dataset is a folder for Hugging Face datasets with "
+        "runs, observations or labels; dataset-runs also holds the full runs; the other formats are for labels",
     )
-    query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
+    query: Filter = Field("", description="filter, as in the address of the page", examples=["status=concluded"])
 
 
 class ExportOut(RowOut):
@@ -69,9 +67,9 @@ class ExportOut(RowOut):
     result: str = Field(validation_alias="job.result")
     progress: JobProgress = Field(validation_alias="job")
     count: int | None
-    size: int | None = Field(description="bytes; null until the file is whole")
+    size: int | None = Field(description="bytes; null until the file is complete")
     expires: datetime
-    file: str | None = Field(None, description="where to fetch it, once it is whole")
+    file: str | None = Field(None, description="address of the file, once it is complete")
 
 
 def _export_out(row: Export) -> ExportOut:
@@ -135,14 +133,18 @@ class About(Schema):
     """What the file is, and the fields that it does not contain."""
 
     kind: Literal["bundle", "history", "labels"]
-    model: Text = Field("", description="of a history or labels")
-    layer: Text = Field("", description="of a history; of labels whose file names none")
-    unit: Text = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
-    question: Text = Field("", description="of a history; optional")
-    backbone_model: Text = Field("", description="of a history: what wrote its replies; optional")
-    source: Text = Field("", description="of labels: the method they come from")
-    units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
-    owner: Text = Field("", description="who owns the runs, said by an admin; else whoever brings them")
+    model: Text = Field("", description="for a history or labels")
+    layer: Text = Field("", description="for a history, and for labels whose file names no layer")
+    unit: Text = Field(
+        "", description="for a history; layer and unit may be in the file's name instead: layer4_122.json"
+    )
+    question: Text = Field("", description="for a history; optional")
+    backbone_model: Text = Field("", description="for a history: the model that wrote its replies; optional")
+    source: Text = Field("", description="for labels: the method that made them")
+    units_from: Literal["", "0", "1"] = Field(
+        "", description="for labels: the number of a layer's first unit, 0 by default"
+    )
+    owner: Text = Field("", description="owner of the runs, chosen by an admin; by default the importing person")
 
 
 class ImportOut(RowOut):
@@ -158,7 +160,7 @@ class ImportOut(RowOut):
     result: str = Field(validation_alias="job.result")
     progress: JobProgress = Field(validation_alias="job")
     runs: Annotated[list[int], BeforeValidator(lambda rows: [each.run_id for each in rows])] = Field(
-        validation_alias="imported_runs", description="that came of it so far"
+        validation_alias="imported_runs", description="runs imported so far"
     )
 
 

@@ -138,7 +138,7 @@ def pixels(key: str) -> Iterator[bytes]:
     try:
         file = default_storage.open(Image.path_of(key))
     except FileNotFoundError:
-        raise ExchangeError(f"Image {key[:12]} is not in the image store any more: bring its file back.") from None
+        raise ExchangeError(f"Image {key[:12]} is missing in the image store. Restore its file.") from None
     with file:
         while chunk := file.read(CHUNK):
             yield chunk

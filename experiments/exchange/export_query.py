@@ -108,7 +108,7 @@ def check_log(what: ExportSubject, rows: QuerySet[Any]) -> None:
 def _select_study(given: Mapping[str, str]) -> QuerySet[Study]:
     """Return the study named by the filter. Raises ExchangeError for an invalid filter."""
     if given.get("names", NAMES) != NAMES:
-        raise ExchangeError(f"names: “{given['names'][:40]}” is none. Say {NAMES}, or leave it out.")
+        raise ExchangeError(f"names: “{given['names'][:40]}” is not valid. Use {NAMES}, or leave it out.")
     return Study.objects.filter(pk=_number_in(given, "study", " of a study") if "study" in given else 0)
 
 
@@ -130,7 +130,9 @@ def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User |
         return _select_study(given)
     if what == ExportSubject.SWEEPS:
         if (status := given.get("status", "")) and status not in sweep_lists.STATUSES:
-            raise ExchangeError(f"status: “{status[:40]}” is none. Possible are: {', '.join(sweep_lists.STATUSES)}.")
+            raise ExchangeError(
+                f"status: “{status[:40]}” is not valid. Choose one of: {', '.join(sweep_lists.STATUSES)}."
+            )
         return sweep_lists.list_sweeps(given)
     if viewer is None:  # Queues and trials are lists of one person's own work
         return ReviewQueue.objects.none() if what == ExportSubject.QUEUES else PairwiseTrial.objects.none()
@@ -149,9 +151,9 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
         if words and name not in LOOKS:
             if name not in KNOWN[what]:
                 known = ", ".join(sorted(KNOWN[what]))
-                raise ExchangeError(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
+                raise ExchangeError(f"{what.label} cannot be filtered by “{name[:40]}”. Choose from: {known}.")
             if "\x00" in words:  # A zero byte can be percent-encoded in an address; PostgreSQL refuses it
-                raise ExchangeError(f"{name}: it holds a zero byte, which nothing here has.")
+                raise ExchangeError(f"{name}: remove the zero byte.")
             given[name] = words
     return given
 
@@ -223,7 +225,7 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
     """Parse the field as a number. Raises ExchangeError if it is none."""
     text = given[name]
     if (number := parse_number(text)) is None:
-        raise ExchangeError(f"{name}: “{text[:40]}” is no number{of}.")
+        raise ExchangeError(f"{name}: “{text[:40]}” is not a number{of}.")
     return number
 
 
@@ -236,7 +238,7 @@ def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
     if show := given.get("show", ""):
         if show not in SHOWS:
-            raise ExchangeError(f"show: “{show[:40]}” is none. Possible are: {', '.join(SHOWS)}.")
+            raise ExchangeError(f"show: “{show[:40]}” is not valid. Choose one of: {', '.join(SHOWS)}.")
         rows = rows.filter(item__complete=show == "complete")
     return rows.filter(item__queue=_number_in(given, "queue", " of a queue")) if "queue" in given else rows
 

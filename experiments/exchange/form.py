@@ -46,11 +46,11 @@ def problem_with(kind: str, typed: Typed, by: User) -> str:
         return "Choose what the file is."
     for name in NEEDED[ImportKind(kind)]:
         if not typed.get(name):
-            return f"Say which {name} it is about."
+            return f"Enter the {name}."
     if typed.get("units_from", "") not in {"", "0", "1"}:
         return "Units are counted from 0 or from 1."
     if (unit := typed.get("unit", "")) and parse_number(unit) is None:
-        return f"“{unit[:40]}” is no number of a unit."
+        return f"“{unit[:40]}” is not the number of a unit."
     long = [name for name, text in typed.items() if len(text) > MAX_CHARS.get(name, 200) or "\x00" in text]
     if long:
         return f"The {long[0]} is too long."
@@ -71,10 +71,10 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
         return ""
     layer = _layer_and_unit(name)[0]
     if layer and typed.get("layer") and typed["layer"] != layer and not typed.get("unit"):
-        return f"Its name speaks of the layer {layer}, not of {typed['layer']}: type the unit, or name the file so."
+        return f"The file's name says layer {layer}, the form {typed['layer']}. Enter the unit, or rename the file."
     about = complete_fields(kind, name, typed)
     missing = next((each for each in ("layer", "unit") if not about.get(each)), "")
-    return f"Say which {missing} it is about, or name the file so: layer4_122.json." if missing else ""
+    return f"Enter the {missing}, or name the file like layer4_122.json." if missing else ""
 
 
 def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
@@ -108,6 +108,6 @@ def owner_of(asked_by: User, name: str) -> User:
     member = owners().filter(username=name).first()
     if member is None or access.role_of(asked_by) != Role.ADMIN:
         raise ExchangeError(
-            f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else."
+            f"{name[:60]!r} cannot own these runs: only an admin can choose an owner, who must be a member of the team."
         )
     return member

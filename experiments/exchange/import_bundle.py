@@ -174,7 +174,7 @@ def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], Non
     try:
         return transcript.replay(run, _close_run(run, events))
     except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
-        raise ExchangeError(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
+        raise ExchangeError(f"Event {run.last_seq} does not fit the events before it: {error}") from None
 
 
 def save(run: Run, save_events: Callable[[], None]) -> None:
@@ -193,7 +193,9 @@ def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEv
         last = each.time
         yield each
     if not run.has_ended:
-        yield ImportedEvent("cancelled", Ended("It had not ended when it was exported, and cannot go on here."), last)
+        yield ImportedEvent(
+            "cancelled", Ended("It had not ended when it was exported, and cannot continue here."), last
+        )
 
 
 def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:

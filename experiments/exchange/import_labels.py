@@ -50,7 +50,7 @@ def take(
         saved, known = save(found, source, catalogue.by_key, progress)
     sentences = [f"Labels of {', '.join(catalogue.models)} from {source}: {saved:,} saved, on {len(found):,} units."]
     sentences += [f"Here already: {known:,}."] if known else []
-    sentences += [f"Left out, for they hold words: {', '.join(sorted(rows.left))}."] if rows.left else []
+    sentences += [f"Columns left out because they hold text: {', '.join(sorted(rows.left))}."] if rows.left else []
     about = [rows.describe_unusable(), *map(registry.weights_warning, catalogue.models)]
     return " ".join([*sentences, *hints(found, catalogue.by_key, first), *filter(None, about)])
 

@@ -38,7 +38,7 @@ def read_unit(cell: str, where: str) -> int:
     written = cell.strip()
     whole = _WHOLE.fullmatch(written)
     if (unit := parse_number(whole[1] if whole else written)) is None:
-        raise UnusableLine(f"{where}: {written[:40]!r} is no number of a unit.")
+        raise UnusableLine(f"{where}: {written[:40]!r} is not the number of a unit.")
     return unit
 
 
@@ -85,7 +85,7 @@ def read_texts(value: Any, where: str) -> list[str]:
         value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and len(text) <= MAX_CELL_CHARS for text in texts):
-        raise UnusableLine(f"{where}: no label of at most {MAX_CELL_CHARS:,} characters stands there.")
+        raise UnusableLine(f"{where}: no label of at most {MAX_CELL_CHARS:,} characters found.")
     if not (found := [clean_text(text) for text in texts if not is_empty(text)]):
         raise UnusableLine(f"{where}: the label is empty.")
     return found

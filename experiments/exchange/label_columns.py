@@ -55,9 +55,7 @@ def find_columns(names: Sequence[str], layer: str) -> Columns:
     if of_layer is None and not layer:
         raise _missing(names, "layer", "Call it layer, or say of which layer all units are")
     if of_layer is not None and layer:
-        raise ExchangeError(
-            f"The column {names[of_layer][:40]!r} names the layers: say no other layer beside the file."
-        )
+        raise ExchangeError(f"The column {names[of_layer][:40]!r} names the layers. Leave the field Layer empty.")
     unit = next((there.index(name) for name in (*UNIT, *_UNIT_LAST) if name in there), None)
     if unit is None:
         raise _missing(names, "unit", "Call it unit")

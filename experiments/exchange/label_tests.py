@@ -101,10 +101,10 @@ def _choose_backbone(model: str) -> tuple[str, str, str]:
         # A local presence judge needs no backbone
         if settings.LAB_PRESENCE_JUDGE:
             return "", "", ""
-        return "", "Nobody here can say what photographs show. Settings, Models says how to add who does.", ""
+        return "", "Photographs cannot be judged here. Settings, Models says how to add a judge.", ""
     name = compatibility.model_of(backbone, "")
     unpriced = compatibility.price_unknown(backbone, name)
-    refusal = f"No price is known for {name}, so no allowance would hold." if unpriced else ""
+    refusal = f"No price is known for {name}, so no cost limit can apply." if unpriced else ""
     return f"{backbone}:{name}" if name else backbone, "", refusal
 
 
@@ -118,7 +118,7 @@ def begin(actor: Actor, model: str, source: str) -> str:
     # A queued evaluation of all labels will include the new ones
     waiting = test.evaluation
     if waiting and not waiting.planned and waiting.job and waiting.job.status == JobStatus.QUEUED:
-        return f"Evaluation {waiting.pk}, which waits, tests them too."
+        return f"The queued evaluation {waiting.pk} will test them too."
     try:
         begun = actions.start(actor, NewEvaluation(test.data, sources.list_sources()))
     except (ActionRefused, PermissionDenied) as refused:

@@ -142,7 +142,7 @@ def run_from(data: Json, owner: User) -> Run:
             raise unlike(f"run.json: {name}", row[name], "too large")
     if len(run.question) > QUESTION_CHARS:
         raise ExchangeError(
-            f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken."
+            f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are possible."
         )
     run.limits, run.options = run_decoding.limits(row["limits"]), run_decoding.options(row["options"])
     _check_circuit(run)
@@ -155,5 +155,5 @@ def _check_circuit(run: Run) -> None:
         return
     members = decode_members(run.options.get("members", ()))
     if not members or (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
-        raise ExchangeError(f"run.json: unit is {run.unit}, which does not stand for the members of its circuit.")
+        raise ExchangeError(f"run.json: unit is {run.unit}, which is not the number of its circuit's members.")
     run.options.pop("circuit", None)  # Here, another circuit may have this key

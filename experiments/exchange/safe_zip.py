@@ -172,7 +172,7 @@ def open_archive(path: Path, *, proven: bool = True) -> Iterator[Archive]:
             packed = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise ExchangeError(
-                f"This is no whole zip archive ({error}): it may have been cut off. Send it again."
+                f"This is not a complete zip archive ({error}); it may be cut off. Send it again."
             ) from None
         with packed:
             yield Archive(packed, proven=proven)
@@ -209,13 +209,13 @@ def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
     """Describe why an archive without a manifest cannot be imported as runs."""
     if is_log:
         return (
-            "This log of Inspect holds no runs of MAIA Web: one of an evaluation is for viewing, and Inspect leaves "
-            "ours out where it writes a log anew. Export the runs as an Inspect log, and import that."
+            "This Inspect log has no runs of MAIA Web. Logs of evaluations are only for viewing, and Inspect drops our "
+            "runs when it rewrites a log. Export the runs as an Inspect log, and import that."
         )
     if "README.md" in members:
         why = "it is a dataset without full runs. Export it with them, or import its labels."
         return f"The archive has no {MANIFEST}: {why}"
-    return f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one."
+    return f"The archive has no {MANIFEST}: it is not a complete bundle of MAIA Web."
 
 
 def _full_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
@@ -244,7 +244,7 @@ def _check_member(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & 0x1:
         raise ExchangeError(f"{name!r} is encrypted: unpack the archive with its password, and pack it without one.")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise ExchangeError(f"{name!r} is packed in a way that is not read here: deflate it.")
+        raise ExchangeError(f"{name!r} uses an unsupported compression. Use deflate.")
     return name
 
 

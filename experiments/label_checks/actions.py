@@ -72,7 +72,7 @@ def finish_asking(actor: Actor, check_id: int) -> None:
     actor.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
     judged = check.questions.filter(expected=None, answers__isnull=False).distinct().count()
     if not judged:
-        raise StateConflict("Nobody has judged a natural image yet, so there is nothing to measure the label by.")
+        raise StateConflict("No natural image has been judged yet, so there is nothing to measure.")
     audit.record(actor, Verb.JUDGING_FINISHED, check, judged=judged)
     go_on(check)
 
@@ -82,7 +82,7 @@ def lock_asking(pk: int) -> LabelCheck:
     asked."""
     check = LabelCheck.objects.select_for_update().get(pk=pk)
     if not check.waits_for_people:
-        raise StateConflict("Nobody is asked about images of this check any more: its answers are complete.")
+        raise StateConflict("The answers of this check are complete: no more images are judged.")
     return check
 
 

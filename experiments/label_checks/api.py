@@ -38,8 +38,8 @@ class CheckIn(Body):
     label: RowNumber | None = None
     unit: RowNumber | None = Field(None, description="id of a unit; with `text`")
     text: str = Field("", max_length=actions.LABEL_CHARS, examples=["red balls"])
-    judge: Literal["", "people"] = Field("", description="who says what natural images show; empty for the usual judge")
-    judges: int = Field(1, ge=1, le=MAX_JUDGES, description="people who judge each image, where people do")
+    judge: Literal["", "people"] = Field("", description="who judges natural images; empty for the default judge")
+    judges: int = Field(1, ge=1, le=MAX_JUDGES, description="number of people per image, if people judge")
 
 
 class CheckOut(RowOut):
@@ -52,7 +52,7 @@ class CheckOut(RowOut):
     unit: int | None
     dataset: str
     split: str = Field(
-        description="of the dataset's images: probe; development for what a run tried; empty: before there were splits"
+        description="of the dataset's images: probe; development for labels tried during a run; empty for old checks"
     )
     status: str
     reason: str
@@ -69,7 +69,7 @@ class CheckOut(RowOut):
     auprc_high: float | None
     base_rate: float | None
     generated_auc: float | None
-    reading: LabelReading | None = Field(description="how the label was read; null where it is taken as written")
+    reading: LabelReading | None = Field(description="how the label was read; null if it was taken literally")
 
 
 class CheckResultOut(CheckOut):
@@ -79,7 +79,7 @@ class CheckResultOut(CheckOut):
     natural: dict[str, Any] | None
     other_tests: OtherTests | None = Field(
         description="detection by decile, hard negatives, fuzzing, intruder test and simulation score on the natural "
-        "images; null for a check from before they were measured"
+        "images; null for old checks"
     )
     generated: dict[str, Any] | None
     caveat: str
@@ -176,7 +176,7 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
         unit = find(Unit.objects.select_related("layer__model"), pk=wanted.unit)
         check = actions.check_label(by, unit, wanted.text, people)
     else:
-        raise Refusal("invalid", "Say what is to be checked: a run, a label, or a unit with a text.")
+        raise Refusal("invalid", "Choose what to check: a run, a label, or a unit with a text.")
     return Status(202, _shape(_find(check.pk), Names(user)))
 
 

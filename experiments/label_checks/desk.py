@@ -129,7 +129,7 @@ class CheckDesk:
 
     def explain_hidden(self) -> str:
         if self.is_open:
-            return "What others say is hidden while people judge; once the check goes on, it can be had here."
+            return "Other people's answers are hidden while people judge. They are available once the check resumes."
         return "" if self.row.questions.exists() else "People were not asked about images of this check."
 
     def list_rows(self) -> Iterator[Sequence[Any]]:

@@ -97,9 +97,9 @@ def _name_units(neighbours: tuple[NeighbourUnit, ...]) -> str:
 def _tell_parts(found: FuzzingResult) -> str:
     parts = []
     if found.dimmed:
-        parts.append(" The judge saw whole images with the rest dimmed, so that what stands beside may sway it.")
+        parts.append(" The judge saw whole images with the rest dimmed, so the surroundings may influence it.")
     if found.cover is not None:
-        parts.append(f" A part covers {figure(100 * found.cover)} % of its image, as the median.")
+        parts.append(f" The median part covers {figure(100 * found.cover)} % of its image.")
     if found.left_out:
         parts.append(f" {found.left_out} images have no second part of that size.")
     return "".join(parts)

@@ -128,7 +128,7 @@ def _read_people(given: QueryDict) -> int:
         return 0
     typed = given.get("judges", "1").strip()
     if not typed.isascii() or not typed.isdecimal() or int(typed[:9]) < 1:
-        raise InvalidInput(f"“{typed[:40]}” is no number of people: write 1 to {MAX_JUDGES}.", "judges")
+        raise InvalidInput(f"“{typed[:40]}” is not a number of people: write 1 to {MAX_JUDGES}.", "judges")
     return int(typed[:9])
 
 

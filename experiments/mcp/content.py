@@ -55,7 +55,7 @@ async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
         elif part.key in found:
             blocks.append(found[part.key])
     if lacking := len(keys) - len(found):
-        blocks.append(TextContent(text=f"{lacking} images are not shown: they are away, or too large together."))
+        blocks.append(TextContent(text=f"{lacking} images are not shown: they are missing, or too large in total."))
     return blocks
 
 

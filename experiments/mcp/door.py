@@ -46,10 +46,10 @@ class McpDoor:
 def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
     """Return why the request is refused, as a problem of the API; None if it is accepted."""
     if scope["method"] != "POST":
-        words = f"{scope['method']} is not known here; POST is: no session is kept that could be opened or closed."
+        words = f"{scope['method']} is not allowed, only POST: there are no sessions to open or close."
         return problems.answer("method", words, headers={"Allow": "POST"})
     if most := scope.get(REFUSED):
-        return problems.answer("too-large", f"At most {most:,} bytes are taken in one request.")
+        return problems.answer("too-large", f"A request may have at most {most:,} bytes.")
     if b"chunked" in dict(scope["headers"]).get(b"transfer-encoding", b"").lower():
         return problems.answer("length", "Send the body whole, with its Content-Length.")
     try:
@@ -58,12 +58,12 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
             raise scope[UNKEPT]
         token = entry.identify(asker)
     except DisallowedHost:
-        return problems.answer("forbidden", "The site is not reached by this host name; MAIA_HOSTS names those it has.")
+        return problems.answer("forbidden", "This host name is not allowed; MAIA_HOSTS lists the allowed ones.")
     except Exception as error:  # noqa: BLE001 - clients get every error as a problem of the API
         return problems.make_problem(asker.request("POST", ADDRESS, {}), error)
     rate = rates.count(f"token:{token.pk}")
     if rate is not None and rate.left < 0:
-        words = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
+        words = f"{rate.limit} requests a minute are allowed. Try again in {rate.reset} s."
         return problems.answer("too-many", words, headers={"Retry-After": str(rate.reset)})
     return None
 

@@ -81,7 +81,7 @@ async def list_runs(
 
 async def read_run(
     run: RowNumber,
-    transcript: Annotated[bool, Field(description="with all rounds: replies, programs and what came of them")] = False,
+    transcript: Annotated[bool, Field(description="include all rounds: replies, programs and results")] = False,
 ) -> Content:
     """Read a run: question, state, limits, hypotheses, conclusion, reviews. Example: {"run": 12}."""
     api = await admit()

@@ -46,7 +46,7 @@ async def ask(
     task: Annotated[str, Field(json_schema_extra={"enum": list(tasks.TASKS)})] = tasks.DEFAULT_TASK,
     backbone: Annotated[str, Field(description="who writes the replies; `person`: you")] = PERSON,
     backbone_model: str = "",
-    rounds: Annotated[int | None, Field(description="limit; left out: the usual one")] = None,
+    rounds: Annotated[int | None, Field(description="limit; left out: the default")] = None,
     dataset: str = "",
     toolset: str = "",
     seed: int = 0,
@@ -145,7 +145,7 @@ async def _reply(
     if not draft.data["waiting_for_person"]:
         standing = await entry.in_thread(read_standing, run)
         raise ToolError(
-            f"Run {run} does not wait for a reply of yours: {standing.words}. If another round is under way, "
+            f"Run {run} does not wait for your reply: {standing.words}. If another round is in progress, "
             "wait_for_run waits for it; if an agent writes the replies, take_over_run makes you the experimenter."
         )
     kept = draft.data["hypotheses"] if hypotheses is None else [each.model_dump() for each in hypotheses]
@@ -163,7 +163,7 @@ async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
     """Return the state of the run, and everything since its last reply."""
     facts: dict[str, Any] = dict(standing.facts)
     if standing.is_moving:
-        facts["note"] = "The run goes on. Call wait_for_run for what comes of it."
+        facts["note"] = "The run continues. Call wait_for_run for its result."
     elif not standing.awaits_reply:
         facts["conclusion"] = (await api.get(f"/runs/{run}"))["conclusion"]
     return [tell(facts), *await tell_parts((await conversation.read(api, run)).news)]

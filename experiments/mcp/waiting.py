@@ -79,7 +79,7 @@ async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds
     """
     who = Asker(api.asker.token)
     if _waiting[who] >= MAX_WAITING:
-        raise ToolError(f"{MAX_WAITING} calls of this token wait for runs already. The run goes on: ask again later.")
+        raise ToolError(f"{MAX_WAITING} calls of this token already wait for runs. The run continues: try again later.")
     _waiting[who] += 1
     try:
         return await _follow(api, ctx, run_id, seconds)

@@ -34,7 +34,7 @@ def add(actor: Actor, address: str, kinds: Sequence[str], shape: str, site: str)
     """Add a webhook. `site` is the origin under which the admin reaches the site. Raises InvalidInput."""
     actor.require(Role.ADMIN)
     if Webhook.objects.count() >= MAX_WEBHOOKS:
-        raise StateConflict(f"There are {MAX_WEBHOOKS} webhooks, and no more are taken. Delete one first.")
+        raise StateConflict(f"There are {MAX_WEBHOOKS} webhooks, which is the maximum. Delete one first.")
     webhook = Webhook(site=site, created_by=actor.person)
     _write(webhook, address, kinds, shape)
     webhook.save()

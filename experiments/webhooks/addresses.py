@@ -59,7 +59,7 @@ def parse_target(address: str) -> WebhookTarget:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        raise InvalidInput("This is no address: write one such as https://example.org/hook.", "address") from None
+        raise InvalidInput("This is not an address: write one such as https://example.org/hook.", "address") from None
     _check_scheme(parts)
     host = parts.hostname or ""
     if parts.username is not None or parts.password is not None:
@@ -68,7 +68,7 @@ def parse_target(address: str) -> WebhookTarget:
         raise InvalidInput("Leave out what follows #: no server is sent it.", "address")
     port = DEFAULT_PORTS[parts.scheme] if port is None else port
     if port not in DEFAULT_PORTS.values() and port < MIN_OTHER_PORT:
-        raise InvalidInput(f"Port {port} is not taken: use 443, 80, or one from {MIN_OTHER_PORT} up.", "address")
+        raise InvalidInput(f"Port {port} is not possible: use 443, 80, or one from {MIN_OTHER_PORT} up.", "address")
     _check_host(host)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return WebhookTarget(parts.scheme, host, port, path)
@@ -101,7 +101,7 @@ def _read_ip(host: str) -> IpAddress | None:
     try:
         return IPv4Address(socket.inet_aton(host.rstrip(".")))
     except OSError:
-        raise InvalidInput(f"{host} is no IP address.", "address") from None
+        raise InvalidInput(f"{host} is not an IP address.", "address") from None
 
 
 def may_connect(found: IpAddress) -> bool:

@@ -47,7 +47,7 @@ class WebhookOut(RowOut):
 
 
 class WebhookMade(WebhookOut):
-    secret: str = Field(description="what deliveries are signed with; it is told here and nowhere else")
+    secret: str = Field(description="key that signs deliveries; shown only here")
 
 
 class DeliveryOut(RowOut):

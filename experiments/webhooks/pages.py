@@ -129,7 +129,7 @@ def send_test(request: HttpRequest, pk: int) -> HttpResponse:
     except ActionRefused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, "A test is on its way: refresh the page to see what is answered.")
+        messages.success(request, "A test is being sent. Refresh the page to see the answer.")
     return redirect("settings-webhook", pk)
 
 

@@ -240,7 +240,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
     try:
         wait_for(worker_status.is_here)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
-        wait_for(lambda: "presence goes on after a failure" in caplog.text)
+        wait_for(lambda: "presence continues after a failure" in caplog.text)
         worker_status.remove_worker(here[0].name) if (here := worker.here) else None
         monkeypatch.delattr(half, "cuda")
         monkeypatch.setattr(here[0], "_last", float("-inf"))
@@ -249,7 +249,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
         worker.leave()
         lease.stopping.clear()
     assert not worker_status.is_here()
-    assert caplog.text.count("presence goes on after a failure") == 1
+    assert caplog.text.count("presence continues after a failure") == 1
 
 
 def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:

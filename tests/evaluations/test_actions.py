@@ -113,7 +113,7 @@ def test_it_stops_and_goes_on_with_a_higher_budget(owner: User, evaluation: Eval
     actions.resume(actor, evaluation, cost=5.0)
     evaluation.refresh_from_db()
     assert evaluation.cost_limit == 5.0
-    with pytest.raises(StateConflict, match="at work already"):
+    with pytest.raises(StateConflict, match="already running"):
         actions.resume(actor, evaluation)
     work(evaluation, "running")
     actions.stop(actor, evaluation)
@@ -268,9 +268,9 @@ def test_latents_are_a_field_of_spurious_features_alone(as_owner: Client, script
 def test_pages_act_and_say_why_they_do_not(as_owner: Client, evaluation: Evaluation, redis_url: str) -> None:
     address = evaluation.get_absolute_url()
     typed = as_owner.post(f"{address}resume/", {"cost": "much"}, follow=True).content.decode()
-    assert "“much” is no number" in typed
+    assert "“much” is not a number" in typed
     assert as_owner.post(f"{address}resume/", {"cost": "9"}).status_code == 302
-    assert "at work already" in as_owner.post(f"{address}resume/", follow=True).content.decode()
+    assert "already running" in as_owner.post(f"{address}resume/", follow=True).content.decode()
     assert "stop it before it is deleted" in as_owner.post(f"{address}delete/", follow=True).content.decode()
     assert as_owner.post(f"{address}stop/").status_code == 302
     assert as_owner.post(f"{address}delete/")["Location"] == "/evaluations/"

@@ -74,7 +74,7 @@ def test_every_kind_is_read(owner: User, every_kind: list[Evaluation], tmp_path:
 
 def test_it_is_not_taken_for_runs(owner: User, evaluation: Evaluation, tmp_path: Path) -> None:
     log_of(owner, evaluation, tmp_path)
-    with pytest.raises(ExchangeError, match="one of an evaluation is for viewing"):
+    with pytest.raises(ExchangeError, match="Logs of evaluations are only for viewing"):
         brought(tmp_path / "log.eval", owner)
 
 

@@ -161,7 +161,7 @@ def test_what_the_database_would_refuse_is_refused_before_it_is_asked(
     told = [("started", started()), ("experiment", experiment(1)), ("result", logged)]
     run = Run(**fields(make_run(owner)))
     events = [ImportedEvent(kind, payload or logged, timezone.now()) for kind, payload in [*told, more]]
-    with pytest.raises(ExchangeError, match=f"Event 4 does not fit what stands before it: .*{reason}"):
+    with pytest.raises(ExchangeError, match=f"Event 4 does not fit the events before it: .*{reason}"):
         import_bundle.replay_events(run, iter(events))
 
 

@@ -191,7 +191,7 @@ def test_a_log_of_an_evaluation_is_not_taken_for_runs(owner: User, tmp_path: Pat
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("header.json", "{}")
-    with pytest.raises(ExchangeError, match="holds no runs of MAIA Web"):
+    with pytest.raises(ExchangeError, match="has no runs of MAIA Web"):
         brought(path, owner)
 
 

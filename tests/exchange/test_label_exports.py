@@ -138,7 +138,7 @@ def test_lines_of_neuronpedia_itself_are_read_for_the_model_that_is_said(tmp_pat
     ("members", "says"),
     [
         ({"index.jsonl": '{"file": "a.txt"}\n', "a.txt": "[]"}, "holds no text"),
-        ({"index.jsonl": '{"file": "a.txt", "unit": "x"}\n', "a.txt": '"dogs"'}, "'x' is no number of a unit"),
+        ({"index.jsonl": '{"file": "a.txt", "unit": "x"}\n', "a.txt": '"dogs"'}, "'x' is not the number of a unit"),
         ({"index.jsonl": '{"file": "../a.txt"}\n', "../a.txt": '"dogs"'}, "a path outside the archive"),
         ({"explanations/layer4_latent1.txt": '"' + "x" * 2_000_000 + '"'}, "is larger than"),
         ({"explanations/layer4_latent1.txt": '""'}, "the label is empty"),
@@ -167,7 +167,7 @@ def test_whoever_is_to_judge_a_run_unseen_reads_its_label_and_no_place(owner: Us
     if form != "dataset":
         assert "red balls" in _text_of(told)
     add_layer(MODEL)
-    with pytest.raises(ExchangeError, match=r"no number of a unit|names no unit"):
+    with pytest.raises(ExchangeError, match=r"not the number of a unit|names no unit"):
         brought(tmp_path / "x", hidden)
 
 

@@ -87,7 +87,7 @@ def test_each_format_is_read(
 
 def test_columns_of_words_are_named_as_left_out(tmp_path: Path) -> None:
     says = labelled(tmp_path / "x", "layer,unit,label,category,score\nlayer4,3,dog,object,0.5\n")
-    assert says.endswith("Left out, for they hold words: category.")
+    assert says.endswith("Columns left out because they hold text: category.")
 
 
 def test_a_file_that_may_count_from_one_is_said_to(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_score_that_no_float_holds_makes_a_list_of_words_plain_text(tmp_path: 
 
 
 def test_a_layer_is_said_once(tmp_path: Path) -> None:
-    with pytest.raises(ExchangeError, match="say no other layer beside the file"):
+    with pytest.raises(ExchangeError, match="Leave the field Layer empty"):
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,3,x\n", layer="layer4")
 
 
@@ -122,7 +122,7 @@ def test_neurons_of_a_layer_are_called_by_their_kind_too(tmp_path: Path, model: 
     [
         (json.dumps({"layer4": [1, 2]}), "lists units and holds no labels"),
         (json.dumps([{"role": "user"}]), "holds no labels"),
-        (json.dumps({"layer4": {"x": "dogs"}}), "'x' is no number of a unit"),
+        (json.dumps({"layer4": {"x": "dogs"}}), "'x' is not the number of a unit"),
         (json.dumps({"layer4": {"3": {"items": 1}}}), "no label of at most"),
         (FALCON.replace("'a dog'", "open('x')").replace(",1,", ",1,"), "No column names the layer"),
     ],

@@ -77,10 +77,10 @@ def test_tables_are_read_as_pandas_and_spreadsheets_write_them(
 
 def test_a_comma_before_three_digits_may_be_thousands(tmp_path: Path) -> None:
     says = labelled(tmp_path / "x", "layer\tunit\tlabel\tcount\nlayer4\t1\tcars\t1,234\n")
-    assert says.endswith("Left out, for they hold words: count.")
+    assert says.endswith("Columns left out because they hold text: count.")
     assert saved() == [(1, "cars", {})]
     says = labelled(tmp_path / "x", "layer;unit;label\nlayer4;1,000;ducks\nlayer4;2;birds\n")
-    assert says.endswith("Not usable: 1. Line 2: '1,000' is no number of a unit.")
+    assert says.endswith("Not usable: 1. Line 2: '1,000' is not the number of a unit.")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_comma_before_three_digits_may_be_thousands(tmp_path: Path) -> None:
         ("layer4,2,nan", "the label is empty"),
         ("layer4,2,N/A", "the label is empty"),
         ("layer4.1.conv2,2,ducks", "has no layer 'layer4.1.conv2'. Its layers are layer4."),
-        ("layer4,x,ducks", "'x' is no number of a unit"),
+        ("layer4,x,ducks", "'x' is not the number of a unit"),
         ("layer4,900,ducks", "layer4 has units 0 to 63, not 900."),
         ("layer4,2", "has 2 columns, the header 3"),
     ],

@@ -61,7 +61,7 @@ def test_imported_labels_are_tested_by_themselves_once(as_owner: Client) -> None
     assert "Test these labels" not in page
     assert "tested" not in bring(as_owner).result  # nothing new came
     more = bring(as_owner, b"layer,unit,description\nmono,2,cones\n").result
-    assert f"Evaluation {row.pk}, which waits, tests them too." in more
+    assert f"The queued evaluation {row.pk} will test them too." in more
     Evaluation.objects.update(planned=True)
     bring(as_owner, b"layer,unit,description\nmono,3,rings\n")
     assert Evaluation.objects.count() == 2
@@ -90,7 +90,7 @@ def test_no_more_are_begun_at_once_than_is_said(as_owner: Client, monkeypatch: p
     ("change", "says"),
     [
         ({"available": False, "remedy": "Fetch its weights."}, "is not ready here"),
-        ({"available": True}, "Nobody here can say what photographs show"),
+        ({"available": True}, "Photographs cannot be judged here"),
     ],
 )
 def test_what_cannot_be_tested_is_said_with_the_remedy(as_owner: Client, change: dict[str, Any], says: str) -> None:

@@ -73,7 +73,7 @@ def test_several_labels_of_a_unit_are_numbered_and_none_comes_twice(layer: Layer
         ("layer,unit\n1,2\n", "No column names the description."),
         ("layer,unit,label\nlayer9,2,x\n", "Line 2: hf:own/net has no layer 'layer9'. Its layers are layer4."),
         ("layer,unit,label\nlayer4,64,x\n", "Line 2: layer4 has units 0 to 63, not 64."),
-        ("layer,unit,label\nlayer4,1e3,x\n", "Line 2: '1e3' is no number of a unit."),
+        ("layer,unit,label\nlayer4,1e3,x\n", "Line 2: '1e3' is not the number of a unit."),
         ("layer,unit,label\nlayer4,2,\nlayer4,3,nan\n", "Line 2: the label is empty. Line 3: the label is empty."),
         ("layer,unit,label\n", "a header and no labels"),
         ("layer,unit,label\nlayer4,2\n", "Line 2 has 2 columns, the header 3."),

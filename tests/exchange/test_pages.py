@@ -73,7 +73,7 @@ def test_the_exports_of_one_person_are_nobody_elses(as_owner: Client, run: Run, 
         ({"what": "odd"}, "Choose what to export."),
         ({"what": "runs", "format": "zip"}, "Choose a format"),
         ({"what": "runs", "format": "csv", "query": "unit=abc"}, "is no unit"),
-        ({"what": "labels", "format": "csv", "query": "layer=a%00b"}, "layer: it holds a zero byte"),
+        ({"what": "labels", "format": "csv", "query": "layer=a%00b"}, "layer: remove the zero byte"),
         ({"what": "runs", "format": "csv", "query": "model=nobody"}, "Nothing matches"),
         ({"what": "runs", "format": "csv", "query": "q=" + "x" * 20_001}, "20,003 characters"),
     ],
@@ -142,9 +142,12 @@ def bring(client: Client, kind: str, path: Path, **told: str) -> Any:
     [
         ({"kind": "odd"}, "Choose what the file is."),
         ({"kind": "bundle"}, "Choose a file that is not empty."),
-        ({"kind": "history", "model": "toybox", "file": "x"}, "Say which layer it is about, or name the file so"),
-        ({"kind": "history", "model": "m", "layer": "typed <b>", "unit": "x", "file": "x"}, "is no number of a unit"),
-        ({"kind": "labels", "model": "toybox", "file": "x"}, "Say which source it is about."),
+        ({"kind": "history", "model": "toybox", "file": "x"}, "Enter the layer, or name the file like"),
+        (
+            {"kind": "history", "model": "m", "layer": "typed <b>", "unit": "x", "file": "x"},
+            "is not the number of a unit",
+        ),
+        ({"kind": "labels", "model": "toybox", "file": "x"}, "Enter the source."),
     ],
 )
 def test_an_import_that_makes_no_sense_is_refused_and_what_was_typed_stays(
@@ -174,7 +177,7 @@ def test_a_file_that_is_refused_says_why_and_is_gone(as_owner: Client, tmp_path:
     job = worked()
     assert (job.status, transfers.exists(file)) == ("failed", False)
     page = as_owner.get("/imports/").content.decode()
-    assert "no whole zip archive" in page
+    assert "not a complete zip archive" in page
     assert "Nothing of it was kept." in page
 
 

@@ -92,7 +92,7 @@ def test_the_list_shows_as_many_imports_as_can_be_brought_together() -> None:
         ("history_2.json", {}, "Say which layer"),
         ("layer4.json", {}, "Say which layer"),
         ("layer4.json", {"layer": "layer4"}, "Say which unit"),
-        ("layer3_122.json", {"layer": "layer4"}, "Its name speaks of the layer layer3, not of layer4"),
+        ("layer3_122.json", {"layer": "layer4"}, "The file's name says layer layer3, the form layer4"),
     ],
 )
 def test_what_a_transcript_is_about_may_stand_in_its_name(

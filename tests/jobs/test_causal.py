@@ -96,4 +96,4 @@ def test_one_whose_row_is_gone_says_so(owner: User, layer: Layer) -> None:
     job = Job.objects.create(kind="causal", subject="gone", options={"row": 99})
     long.work(job.pk)
     job.refresh_from_db()
-    assert (job.status, "causal check is gone" in job.result) == (JobStatus.FAILED, True)
+    assert (job.status, "causal check was deleted" in job.result) == (JobStatus.FAILED, True)

@@ -101,4 +101,4 @@ def test_one_whose_row_is_gone_says_so(owner: User, toybox: VisionModelRow) -> N
     job = Job.objects.create(kind="graph", subject="gone", options={"row": 99})
     long.work(job.pk)
     job.refresh_from_db()
-    assert (job.status, "graph is gone" in job.result) == (JobStatus.FAILED, True)
+    assert (job.status, "graph was deleted" in job.result) == (JobStatus.FAILED, True)

@@ -58,7 +58,7 @@ def test_links_out_of_a_folder_are_followed_if_the_job_says_so(owner: User, phot
         ("model", "nothing", "There is no model 'nothing'"),
         ("model", "/no/such/folder", "/no/such/folder"),
         ("dataset", "/no/such/folder", "There is no folder /no/such/folder"),
-        ("dataset", "photographs", "is no full path"),
+        ("dataset", "photographs", "is not an absolute path"),
         ("dataset", "folder:/no/such/folder", "There is no folder '/no/such/folder'"),
         ("index", "folder:/no/such/folder", "There is no dataset"),
     ],

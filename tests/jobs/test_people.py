@@ -212,7 +212,7 @@ def test_a_label_of_which_nobody_can_tell_has_no_figure(reviewers: list[User]) -
     judge_all(check, reviewers[0], lambda _: "unsure")
     check = go_on(check)
     assert check.status == CheckStatus.UNTESTABLE
-    assert "Nobody could tell" in check.reason
+    assert "No answer decides" in check.reason
     assert check.pearson is None
 
 
@@ -243,6 +243,6 @@ def test_people_judge_where_nobody_writes_prompts(reviewers: list[User]) -> None
     judge_all(check, reviewers[0], look_closely(check))
     check = go_on(check)
     assert check.status == CheckStatus.DONE
-    assert "Nobody was named" in check.reason
+    assert "There is no writer of prompts" in check.reason
     assert check.pearson is not None
     assert natural_of(check).judge_error is None

@@ -52,7 +52,7 @@ def test_links_are_followed_where_somebody_says_so_in_folders_of_images_alone(tm
     key = f"links:{tmp_path / 'images'}"
     assert plugin_keys.dataset_key(str(tmp_path / "images"), follow_links=True) == key
     assert plugin_keys.dataset_key(key) == plugin_keys.dataset_key(key, follow_links=True) == key
-    with pytest.raises(UnknownName, match="is no folder of images, so there are no links in it to follow"):
+    with pytest.raises(UnknownName, match="is not a folder of images, so there are no links to follow"):
         plugin_keys.dataset_key(str(tmp_path / "saved"), follow_links=True)
 
 

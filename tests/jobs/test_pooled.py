@@ -127,9 +127,9 @@ def test_a_budget_ends_the_comparison_between_two_units() -> None:
 def test_where_nobody_can_pair_the_result_says_so() -> None:
     evaluation = label({"agent": ["balls"], "import:milan": ["cars"]}, CheckMethod("toybox", "toybox", "toybox", ""))
     items = pool(evaluation)
-    assert all("Nobody here can say" in str(item.scores["pooled_problem"]) for item in items)
+    assert all("No judge can pair the label" in str(item.scores["pooled_problem"]) for item in items)
     result = summarise(evaluation, items)
-    assert any("2 labels: Nobody here can say" in str(note) for note in result.notes)
+    assert any("2 labels: No judge can pair the label" in str(note) for note in result.notes)
     assert next(each for each in result.figures if each.key == "pooled.agent.positive").value is None
 
 

@@ -31,7 +31,7 @@ def test_a_missing_layer_is_told_with_its_remedy():
         (message,) = [each for each in checks.run_checks() if each.id == "maia.W002"]
         assert "landlock: no such call" in message.msg
         assert "Use a newer kernel." in str(message.hint)
-        assert jail.warning().startswith("No program runs, since the worker's sandbox lacks landlock.")
+        assert jail.warning().startswith("No program runs, because the worker's sandbox lacks landlock.")
         assert jail.record() == "1 of 2 layers, without landlock"
 
 

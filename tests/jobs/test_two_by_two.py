@@ -193,7 +193,7 @@ def test_of_units_without_a_truth_a_judge_that_sees_is_shown_exemplars(
 def test_nothing_to_compare_is_said(evaluation: Evaluation) -> None:
     evaluation.items.exclude(source="import:milan").delete()
     assert go_on(evaluation) == "Done: 2 of 2 items."
-    assert "No labels were put before the judge: Choose two sources or more." in [
+    assert "The judge compared no labels: Choose two sources or more." in [
         each["words"] for each in evaluation.result["notes"]
     ]
     assert not PairwiseTrial.objects.exists()

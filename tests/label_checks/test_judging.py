@@ -147,7 +147,7 @@ def test_the_last_answer_has_a_worker_go_on(as_reviewer: Client, check: LabelChe
     check.refresh_from_db()
     assert (check.status, check.waits_for_people, check.reason) == (CheckStatus.QUEUED, False, "")
     refused = as_reviewer.post(f"/judging/checks/{check.pk}/undo/", follow=True).content.decode()
-    assert "answers are complete" in refused
+    assert "answers of this check are complete" in refused
     assert PresenceAnswer.objects.count() == 5
 
 
@@ -168,14 +168,14 @@ def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:
 
 def test_a_researcher_finishes_with_what_is_there(as_owner: Client, as_reviewer: Client, check: LabelCheck) -> None:
     address = f"/judging/checks/{check.pk}/close/"
-    assert "Nobody has judged" in as_owner.post(address, follow=True).content.decode()
+    assert "No natural image has been judged" in as_owner.post(address, follow=True).content.decode()
     natural = check.questions.filter(expected=None).latest("pk").pk
     say(as_reviewer, check, "yes", natural)
     as_owner.post(address)
     check.refresh_from_db()
     assert (check.status, check.waits_for_people) == (CheckStatus.QUEUED, False)
     assert as_reviewer.get(f"/judging/checks/{check.pk}/").status_code == 302
-    assert "Nobody is asked" in as_owner.post(address, follow=True).content.decode()
+    assert "answers of this check are complete" in as_owner.post(address, follow=True).content.decode()
 
 
 def test_a_check_that_waits_is_not_begun_again(unit: Unit) -> None:

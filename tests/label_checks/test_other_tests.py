@@ -123,7 +123,7 @@ def test_hard_negatives_and_fuzzing_say_what_they_rest_on_and_what_they_lack() -
     assert rows["Less than detection by"].estimate.value == 0.2
     assert rows["Hard negatives, neighbours"].reason == "No figure: no other unit goes with it."
     said = rows["Fuzzing, balanced accuracy"].says
-    for words in ("8.00 % of its image", "2 images have no second part", "may sway it"):
+    for words in ("8.00 % of its image", "2 images have no second part", "may influence it"):
         assert words in said
     before = read_tests(OtherTests(DETECTED))
     assert before is not None

@@ -190,4 +190,4 @@ def test_a_token_waits_for_few_runs_at_once(owner: User) -> None:
 
     answers = async_to_sync(wait)()
     (refused,) = [each for each in answers if each.is_error]
-    assert f"{waiting.MAX_WAITING} calls of this token wait" in words_of(refused)
+    assert f"{waiting.MAX_WAITING} calls of this token already wait" in words_of(refused)

@@ -20,7 +20,7 @@ def check_for(job: Job, progress: Progress) -> str:
     options: Any = job.options
     row = CausalCheck.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
     if row is None:
-        raise MissingPart("This causal check is gone: its model or dataset was taken off the list. Ask for it again.")
+        raise MissingPart("This causal check was deleted with its model or dataset. Start it again.")
     report = _measure(row, progress)
     row.result, row.measured = encode(report), timezone.now()
     row.save(update_fields=["result", "measured"])

@@ -22,7 +22,7 @@ def graph_for(job: Job, progress: Progress) -> str:
     rows = CircuitGraph.objects.select_related("circuit", "dataset")
     row = rows.filter(pk=options.get("row")).first()
     if row is None:
-        raise MissingPart("This graph is gone: its circuit was deleted, or its dataset taken off the list.")
+        raise MissingPart("This graph was deleted with its circuit or dataset.")
     report = _measure(row, progress)
     row.result, row.measured = encode(report), timezone.now()
     row.save(update_fields=["result", "measured"])

@@ -25,7 +25,7 @@ def find_for(job: Job, progress: Progress) -> str:
     options: Any = job.options
     row = CircuitSearch.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
     if row is None:
-        raise MissingPart("This search is gone: its model or dataset was taken off the list. Ask for it again.")
+        raise MissingPart("This search was deleted with its model or dataset. Start it again.")
     layer = row.layer
     report = find(layer.model.name, layer.name, row.target, row.dataset.key, row.images, row.seeds, progress)
     row.result, row.measured = encode(report), timezone.now()

@@ -127,7 +127,7 @@ def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, s
     """Write the folder of a study as a zip, with images from the store. Raises ExchangeError if the study was
     deleted."""
     if study is None:
-        raise ExchangeError("The study is not here any more.")
+        raise ExchangeError("The study was deleted.")
     with zipfile.ZipFile(target, "w") as packed:
         top = f"study-{study.pk}/"
         study_folder.write_study(study, export_bundle.Pack(packed), progress, show_names=show_names, folder=top)
@@ -155,9 +155,9 @@ def take_import(job: Job, progress: Progress) -> str:
     resumed."""
     row = Import.objects.get(job=job)
     if job.asked_by is None:
-        raise ExchangeError("Whoever brought this file has no account any more.")
+        raise ExchangeError("The account of the person who uploaded this file was deleted.")
     if not transfers.exists(row.place):
-        raise ExchangeError("The file is not here any more: it was read, or stopped, before. Bring it again.")
+        raise ExchangeError("The file was removed after an earlier attempt. Upload it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
         source = Source(row.name, owner, row)

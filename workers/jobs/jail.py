@@ -39,9 +39,9 @@ def warning() -> str:
     """Return the warning about the sandbox for all users; "" if all is well."""
     names = " and ".join(layer.name for layer in missing())
     if names and settings.SANDBOX_OVERRIDE:
-        return f"Programs run without the sandbox's {names}, since MAIA_SANDBOX_OVERRIDE is on."
+        return f"Programs run without the sandbox's {names}, because MAIA_SANDBOX_OVERRIDE is on."
     if names:
-        return f"No program runs, since the worker's sandbox lacks {names}. manage.py check says what to do."
+        return f"No program runs, because the worker's sandbox lacks {names}. manage.py check says what to do."
     if settings.SANDBOX_OVERRIDE:
         return "MAIA_SANDBOX_OVERRIDE is on: programs would run in a sandbox with holes. Unset it."
     return ""

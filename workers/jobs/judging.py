@@ -36,7 +36,7 @@ def judge(job: Job, progress: Progress) -> str:
     """
     found = Judge.objects.select_related("trial").filter(job=job).first()
     if found is None:
-        raise RequestError("This work was asked for again elsewhere: the page of its trial has the newer one.")
+        raise RequestError("This job was replaced by a newer one, see the page of its trial.")
     backbone = laboratory().backbone(found.backbone, found.backbone_model)
     if not backbone.price_known and not found.unpriced:
         raise RequestError(explain_unpriced(backbone.label, "its allowance", "Ask again with “Without a known price”"))
@@ -46,7 +46,7 @@ def judge(job: Job, progress: Progress) -> str:
         if found.cost >= found.cost_limit:
             raise RequestError(
                 f"Its allowance of ${found.cost_limit:.2f} is used up: it has cost ${found.cost:.2f}. What it judged "
-                "is kept. Ask again with a higher limit to go on."
+                "is kept. Start it again with a higher limit to continue."
             )
     return f"All {total} pairs are judged."
 
@@ -77,7 +77,9 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
     if not images and not pair.truth:
-        raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
+        raise RequestError(
+            f"The exemplars of {pair.unit_name} are missing. Let a worker find them again, then continue."
+        )
     messages = two_way.build_question(*texts, images, pair.truth)
     for attempt in range(ATTEMPTS):
         try:

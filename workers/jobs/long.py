@@ -166,7 +166,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
     except Cancelled:
         # A stop by the user is final; a shutdown is not
         if lease.stopping.is_set():
-            return JobStatus.QUEUED, "Its worker stopped; the next one goes on."
+            return JobStatus.QUEUED, "Its worker shut down; the next one resumes it."
         return JobStatus.STOPPED, "Stopped. What was done is kept."
     except Exception as error:
         if reason := explain_outage(error):  # The next worker that claims it tries again

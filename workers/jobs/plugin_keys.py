@@ -46,7 +46,7 @@ def dataset_key(written: str, *, follow_links: bool = False) -> str:
     family, _, path = key.partition(":")
     if follow_links and family != FOLLOWING:
         if family != "folder":
-            raise UnknownName(f"{key} is no folder of images, so there are no links in it to follow.")
+            raise UnknownName(f"{key} is not a folder of images, so there are no links to follow.")
         return _check_key("dataset", f"{FOLLOWING}:{path}", MAX_DATASET)
     return key
 
@@ -93,7 +93,7 @@ def make_absolute(key: str) -> str:
 
 def _check_key(what: str, key: str, longest: int) -> str:
     if len(key) > longest or not key.isprintable():
-        raise UnknownName(f"{key[:60]!r}… cannot name a {what}: at most {longest} printable characters are taken.")
+        raise UnknownName(f"{key[:60]!r}… cannot name a {what}: at most {longest} printable characters are possible.")
     return key
 
 

@@ -27,7 +27,7 @@ def recover() -> None:
     """Put orphaned runs into their flow, and enqueue lost jobs."""
     jail.publish_report()
     for run in _list_forsaken():
-        log.warning("Run %s was forsaken and is queued again.", run.pk)
+        log.warning("Run %s was orphaned and is queued again.", run.pk)
         enqueue(run.pk)
     long.recover()
     thumbnails.request_missing()

@@ -48,7 +48,7 @@ def add_dataset(job: Job, progress: Progress) -> str:
     """Run a job of kind "dataset"."""
     written = job.subject.strip()
     if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATASETS, written):
-        raise UnknownName(f"{written!r} is no full path. Write it from the top, as /data/photographs.")
+        raise UnknownName(f"{written!r} is not an absolute path. Write one such as /data/photographs.")
     progress(f"Counting the images of {written}", 0, 1)
     key = plugin_keys.dataset_key(written, follow_links=bool(job.options.get("follow_links")))
     row = dataset(key, str(job.options.get("label", "")), job.asked_by, progress)

@@ -47,7 +47,7 @@ class Routine:
                     trouble = ""
                 except Exception as error:
                     if trouble != repr(error):
-                        log.exception("The thread %s goes on after a failure.", self._thread.name)
+                        log.exception("The thread %s continues after a failure.", self._thread.name)
                     trouble = repr(error)
         finally:
             connection.close()

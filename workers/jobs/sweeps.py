@@ -19,7 +19,7 @@ def lay_out(job: Job, progress: Progress) -> str:
     """
     sweep = Sweep.objects.filter(job=job).first()
     if sweep is None:
-        return "Somebody has asked for something else of this sweep meanwhile."
+        return "This job was replaced by a newer one of the sweep."
     by = Actor(job.asked_by or sweep.owner)
     try:
         make_runs(sweep, progress)
@@ -28,7 +28,7 @@ def lay_out(job: Job, progress: Progress) -> str:
     except PermissionDenied as error:
         raise RequestError(f"{error} An admin can stop the sweep, or give the role back.") from error
     sweep_totals.finish_if_last(sweep.pk)
-    return f"{sweep.planned:,} runs are laid out."
+    return f"{sweep.planned:,} runs are created."
 
 
 def make_runs(sweep: Sweep, progress: Progress) -> None:
@@ -36,7 +36,7 @@ def make_runs(sweep: Sweep, progress: Progress) -> None:
     # `laid_out` counts the runs made so far, so an interrupted job neither skips nor repeats any
     plan, made = layout.plan_runs(sweep), sweep.laid_out
     while made < len(plan):
-        progress("Laying out runs", made, len(plan))
+        progress("Creating runs", made, len(plan))
         made = layout.lay_out_some(sweep.pk, plan)
 
 

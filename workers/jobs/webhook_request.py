@@ -86,11 +86,11 @@ def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer
     except (InvalidInput, AddressRefused) as error:
         return WebhookAnswer(None, _clean(str(error)))
     except TimeoutError:
-        return WebhookAnswer(None, f"No whole answer within {TOTAL_TIMEOUT:g} s.")
+        return WebhookAnswer(None, f"No complete answer within {TOTAL_TIMEOUT:g} s.")
     except socket.gaierror:
         return WebhookAnswer(None, "There is no such host.")
     except ssl.SSLCertVerificationError as error:
-        return WebhookAnswer(None, _clean(f"The certificate is not right: {error.verify_message}."))
+        return WebhookAnswer(None, _clean(f"The certificate is not valid: {error.verify_message}."))
     except (HTTPException, OSError, ValueError) as error:
         return WebhookAnswer(None, _clean(f"{type(error).__name__}: {error}"))
 

@@ -106,7 +106,7 @@ def _asking(evaluation: Evaluation) -> Iterator[None]:
         yield
     except Exception as error:
         if not lease.stopping.is_set() and not explain_outage(error):
-            of_evaluation.hold(evaluation, f"Its evaluation stands still: {error}")
+            of_evaluation.hold(evaluation, f"Its evaluation failed: {error}")
         raise
 
 
@@ -134,7 +134,7 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
     began = time.monotonic()
     items = procedure.plan(evaluation, progress)
     if not items:
-        raise RequestError("There is nothing to measure: no unit is left after what was asked for. Ask for others.")
+        raise RequestError("There is nothing to measure: no unit matches the choice. Choose other units.")
     evaluation.prepared = {**evaluation.prepared, PLANNING: time.monotonic() - began}
     _save_plan(evaluation, items)
 
@@ -151,7 +151,7 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
             return why
         # In a terminal there are no other threads, so this one also plays the runs
         if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
-            report("Waiting for runs and checks that are under way", 0, 1)
+            report("Waiting for runs and checks in progress", 0, 1)
             time.sleep(LOOK_EVERY)
         if left < told and time.monotonic() - looked > SUMMARY_EVERY:
             summarise(evaluation)

@@ -61,10 +61,10 @@ _CLAIM_NOTE = (
     "gives no intervals. Ours need a judge, or a pairwise trial of these labels by people, that is closed."
 )
 _CHOICE_NOTE = (
-    f"2AFC: of an image among the {STRONG:.0%} that excite the unit most, and half as much as any does, and one "
-    "that does not, the label describes the exciting one better; chance is 0.5. "
-    "Means over units with 95 % intervals; who gives no label scores 0, or chance. "
-    "Units and latents are drawn by lot of those that are alive."
+    f"2AFC: of an image that activates the unit strongly (top {STRONG:.0%}, at least half of the maximum) and one "
+    "that does not, how often the label describes the first better; chance is 0.5. "
+    "Means over units with 95 % intervals. A missing label scores 0, or chance. "
+    "Units and latents are drawn at random from those that some image activates."
 )
 
 Items = Sequence[EvaluationItem]
@@ -211,7 +211,7 @@ def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
         *(_SCORES[name][0] for name in _MAIN),
         "On the front",
     )
-    note = "On the front is whom no other beats in both, variance explained and r; the layer itself leaves none."
+    note = "On the front: no other one has both more variance explained and a higher r. The layer itself explains all."
     return ResultTable("autoencoders", "Auto-encoders of the layer", columns, tuple(rows), note)
 
 

@@ -59,7 +59,7 @@ def _find_layer(model: str, name: str) -> Layer:
     """Return a layer by name. Raises RequestError, UnknownName, MissingPart."""
     found = next((each for each in find_layers(model) if each.name == name), None)
     if found is None:
-        raise RequestError(f"{model} has no layer {name!r} any more. Start the evaluation anew.")
+        raise RequestError(f"{model} has no layer {name!r} any more. Start a new evaluation.")
     return found
 
 

@@ -142,7 +142,7 @@ def _pair(
         return _pair_by_scenes(check.text, judge, pool, progress)
     if not check.options.get("backbone"):
         raise RequestError(
-            "Nobody here can say which prompts a label entails. Name a backbone that reads, or study units of toybox."
+            "No judge can pair the label with prompts. Choose a language model as backbone, or units of toybox."
         )
     return _pair_by_reading(check, pool, evaluation, progress)
 

@@ -11,7 +11,7 @@ from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
 from workers.record.evaluations import EvaluationResult, Figure, ResultNote, ResultTable
 
-_NOTE = "A label that is too narrow does not lose by them, it may win: r and AUPRC on natural images decide."
+_NOTE = "Labels that are too narrow may score well here: prefer r and AUPRC on natural images."
 _SIDES = (("positive", "entailed most"), ("neutral", "entailed least"))
 _POSITIVE, _NEUTRAL, _DIFFERENCE = (
     figures.score_of(f"pooled_{name}") for name in ("positive", "neutral", "difference")

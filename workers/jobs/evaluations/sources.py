@@ -73,7 +73,7 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         return _take_over(evaluation, item)
     found = sources.labels_of(Unit.objects.filter(pk=item.unit_id or 0), [item.source]).get(item.unit_id or 0, {})
     if item.source not in found:
-        item.reason = f"{name_source(item.source)} says nothing of this unit."
+        item.reason = f"{name_source(item.source)} has no label of this unit."
         return ""
     return clean_line(found[item.source].text.replace("; ", " OR "))
 
@@ -84,11 +84,11 @@ def read_run(item: EvaluationItem) -> Run:
     if run is None and item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
     if run is None:
-        raise RequestError("Its run was deleted. Score the evaluation again to have the agent asked anew.")
+        raise RequestError("Its run was deleted. Score the evaluation again to start a new one.")
     if not run.has_ended:
         raise RequestError(
-            f"Run {run.pk} {'waits' if run.status == 'waiting' else 'is paused'}: {run.reason} Put this right, then go "
-            "on with the evaluation."
+            f"Run {run.pk} {'waits' if run.status == 'waiting' else 'is paused'}: {run.reason} Fix this, then resume "
+            "the evaluation."
         )
     return run
 

@@ -217,7 +217,7 @@ def _write_table(tables: Sequence[Table2]) -> ResultTable:
         "Worst group",
         "The worst of any seed",
     )
-    title = "Table 2: accuracy where classes stand on other grounds"
+    title = "Table 2: accuracy on other backgrounds"
     return ResultTable("table2", title, columns, tuple(rows), f"n counts the seeds; {noun} and worst group are means.")
 
 

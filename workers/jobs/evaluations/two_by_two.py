@@ -79,9 +79,9 @@ def _make(evaluation: Evaluation) -> Judge | None:
         try:
             trial = actions.make_trial_of(Actor(evaluation.owner), evaluation, chosen, most=MAX_PAIRS, judges_wanted=0)
         except InvalidInput as error:
-            problem = f"No labels were put before the judge: {error}"
+            problem = f"The judge compared no labels: {error}"
     elif not compared:
-        problem = "No labels were put before the judge: no source gave any."
+        problem = "The judge compared no labels: no source gave any."
     evaluation.prepared = {**evaluation.prepared, PROBLEM: problem}
     evaluation.save(update_fields=["prepared"])
     if trial is None:

@@ -26,7 +26,7 @@ MAIA, SAIA = 7, 10
 """Prompts on either side: for the two means and the "AUC of 7 + 7"; for predictiveness."""
 SEEDS = 3
 """Number of images for each of the 7 + 7 prompts."""
-NOBODY = "Nobody was named who could write prompts from the label: ask for the check of a run with a language model."
+NOBODY = "There is no writer of prompts for the label. Check a run whose backbone is a language model."
 
 
 def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:

@@ -27,7 +27,7 @@ ONE_SAMPLE = (
     "it would be easier than sets of all images"
 )
 NO_EMBEDDING = f"fewer than {MIN_UNITS} other units of the layer vary on these images"
-NO_NEIGHBOURS = f"no other unit of the layer goes with this one by r {MIN_R} or more"
+NO_NEIGHBOURS = f"no other unit of the layer correlates with this one by r {MIN_R} or more"
 
 
 def run_other_tests(held: HeldOut, said: JudgeAnswers, threshold: float, own: int, *, seed: int) -> OtherTests:

@@ -29,10 +29,10 @@ from workers.record.other_tests import FuzzingResult
 
 BACKBONE_PARTS = 25
 """Maximum number of parts of each kind for a language model: each costs as much as an image."""
-TRIED = "of labels that a run tries, parts are not asked about"
-NO_PEOPLE = "people are not asked about parts of images"
+TRIED = "labels tried during a run are not tested on parts"
+NO_PEOPLE = "people do not judge parts of images"
 NO_PARTS = "its judge cannot be asked about parts of images"
-NO_MAP = "the system does not tell where in an image it responds"
+NO_MAP = "the system gives no map of where in an image it responds"
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswer
         unread += mean is None
         answers[at], weights[at] = np.nan if mean is None else mean, question.weight
     judge = f"People ({list_judges(check).count()})"
-    problem = "" if np.isfinite(answers).any() else f"Nobody could tell of any image whether it shows “{check.text}”."
+    problem = "" if np.isfinite(answers).any() else f"No answer decides whether an image shows “{check.text}”."
     return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread, problem=problem)
 
 

@@ -15,8 +15,8 @@ from workers.jobs.label_checks.vlm_judge import look
 from workers.protocols import Progress
 
 NOBODY = (
-    "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
-    "was named. Choose one, or have people judge the images."
+    "Natural images cannot be judged: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees images "
+    "was chosen. Choose one, or let people judge the images."
 )
 
 

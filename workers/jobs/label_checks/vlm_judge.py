@@ -37,7 +37,7 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
     parse = partial(prompt_writing.parse_prompts, positives=count, neutrals=count)
     prompts = ask(backbone, request, parse, partial(_spend, check), progress, int(str(check.options.get("seed") or 0)))
     if prompts is None:
-        raise RequestError(f"{backbone.label} wrote no {count} + {count} prompts for “{check.text}”. Say it otherwise.")
+        raise RequestError(f"{backbone.label} wrote no {count} + {count} prompts for “{check.text}”. Reword the label.")
     return backbone.label, prompts
 
 
@@ -108,5 +108,5 @@ def _spend(check: LabelCheck, usage: Usage) -> None:
     if limit and check.cost >= limit:
         raise BackboneRefused(
             f"The check's allowance of ${limit:.2f} is used up: it has cost ${check.cost:.2f}. What was answered is "
-            "kept. Raise MAIA_LABEL_CHECK_COST to go on."
+            "kept. Raise MAIA_LABEL_CHECK_COST to continue."
         )

@@ -29,7 +29,7 @@ def find_backbone(key: str, model: str, *, sees: bool, unpriced: bool) -> Backbo
     if sees and not backbone.sees:
         raise MissingPart(f"{backbone.label} cannot look at images. Choose a vision-language model.")
     if not backbone.price_known and not unpriced:
-        raise MissingPart(explain_unpriced(backbone.label, "its allowance", "Allow it to go without a price"))
+        raise MissingPart(explain_unpriced(backbone.label, "its allowance", "Allow a backbone without a price"))
     return backbone
 
 

@@ -130,7 +130,7 @@ class SpanSender:
         counters.SPAN_FAILURES.inc()
         if not self._is_down:
             log.warning(
-                "Spans of run %d could not be sent to %s: %s. They are tried again every %g s; runs go on.",
+                "Spans of run %d could not be sent to %s: %s. They are tried again every %g s; runs continue.",
                 *(run_id, self._collector.name, error, self._retry_seconds),
             )
         self._is_down = True
