@@ -91,6 +91,7 @@ def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seco
     job = _lock_job(evaluation)
     if job is not None and job.status in MOVING:
         raise StateConflict("This evaluation is already running.")
+    # Failed items whose run is paused or blocked count as left, because their run may continue
     if not lists.state_of(lists.with_progress(Evaluation.objects.all()).get(pk=evaluation.pk)).left:
         raise StateConflict("Every item of this evaluation is done. Start a new evaluation to measure again.")
     evaluation.cost_limit = evaluation.cost_limit if cost is None else cost
@@ -136,6 +137,7 @@ def score_again(actor: Actor, evaluation: Evaluation) -> Evaluation:
         raise StateConflict("No item of this evaluation has a label yet: there is nothing to score again.")
     for item in items:
         item.status, item.reason = ItemStatus.PLANNED, ""
+        # Money that was spent stays part of the budget
         item.scores = {name: value for name, value in item.scores.items() if name == "cost"}
     EvaluationItem.objects.bulk_update(items, ["status", "reason", "scores"], batch_size=500)
     _work_again(actor, evaluation, job)
@@ -188,6 +190,7 @@ def delete(actor: Actor, evaluation: Evaluation) -> None:
     _require_own(actor, evaluation)
     job = _lock_at_rest(evaluation, "stop it before it is deleted")
     audit.record(actor, Verb.EVALUATION_DELETED, evaluation)
+    # Otherwise workers would play on runs that nothing uses
     of_evaluation.end(actor, evaluation)
     evaluation.delete()
     if job is not None:

@@ -240,6 +240,7 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
     by = Actor.behind(request, allow(request, actions.STARTS, TokenScope.RUN))
 
     def make() -> tuple[EvaluationOut, str]:
+        # The form of the page checks the fields, so both accept the same
         typed = QueryDict(mutable=True)
         given = wanted.model_dump(exclude={"sources", "layers", "autoencoders", "unpriced"}, exclude_none=True)
         typed.update({name: str(value) for name, value in given.items()})

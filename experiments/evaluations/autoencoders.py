@@ -41,6 +41,7 @@ def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
         raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose one of the list.", "autoencoders")
     first, *others = found
     for other in others:
+        # Latents of different layers explain different units, so their scores cannot be compared
         if any(first.card[name] != other.card[name] for name in _PLACE):
             raise InvalidInput(
                 f"{first.model.name} is of {first.card['layer']} of {first.card['model_key']}, and {other.model.name} "

@@ -89,6 +89,7 @@ def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
     pairs = [ItemPair(_name(one, names), one, other) for one, other in both]
     changed = [(pair.difference, pair) for pair in pairs if pair.difference is not None]
     worse = sorted(((by, pair) for by, pair in changed if by < -MIN_CHANGE), key=lambda each: each[0])
+    # Shown separately: a missing score is not a worse one
     unfinished = [pair for pair in pairs if any(each and each.status != ItemStatus.DONE for each in (pair.a, pair.b))]
     return Comparison(
         figures,
@@ -109,6 +110,7 @@ def _read_items(evaluation: Evaluation) -> dict[Key, EvaluationItem]:
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     found: dict[Key, EvaluationItem] = {}
     for row in rows.order_by("position"):
+        # By name, because units may have left the catalogue
         found.setdefault((row.unit_name, row.source, row.group, repr(sorted(row.options.items()))), row)
     return found
 

@@ -74,6 +74,7 @@ def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
         return None
     names = list(dict.fromkeys(row.series for row in rows))
     legend = [(f"part-{place % COLOURS}", name) for place, name in enumerate(names)]
+    # Thousands of SVG elements slow browsers down; the table has every point
     return ResultDrawing(source, shape(source, rows[:MAX_POINTS], dict(zip(names, legend, strict=True))), legend, rows)
 
 

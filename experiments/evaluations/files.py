@@ -62,6 +62,7 @@ def _write_csv(row: Any, names: Names) -> str:
 def _write_table(writer: Any, table: ResultTable) -> None:
     """Write a table in the columns of figures: one line per number, named by row and column."""
     for cells in table.rows:
+        # A row is named by its cells without a number
         named = " / ".join(each.text for each in cells if each.value is None and each.text)
         for column, each in zip(table.columns, cells, strict=True):
             if each.value is not None:

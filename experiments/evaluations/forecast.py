@@ -44,6 +44,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     sources, hints = len(options.get("sources", ())), bool(options.get("hints"))
     runs, checks = kind.count(units, repeats, sources, hints=hints, autoencoders=autoencoders)
     recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
+    # Only the scripted backbones have figures from another machine
     elsewhere = bool(runs) and not recorded and evaluation.backbone in (SCRIPTED, SCRIPTED_FUNCTIONS)
     of_runs = [RecordedRun(kind.run_seconds, 0.0, 0, 0)] if elsewhere else recorded
     done = LabelCheck.objects.filter(status=CheckStatus.DONE, seconds__gt=0).order_by("-pk")
@@ -78,5 +79,6 @@ def _predict_preparation(kind: KindRow, repeats: int) -> Spread:
     """Forecast preparations as the longest recorded one, because shorter ones reused existing work."""
     rows = Evaluation.objects.filter(kind=kind.key, planned=True).order_by("-pk").values_list("prepared", "options")
     took = [(prepared.get(PLANNING), max(1, options.get("repeats", 1))) for prepared, options in rows[:RECORDED]]
+    # Per seed, because each one has its own preparations
     most = max((seconds / seeds for seconds, seeds in took if isinstance(seconds, float)), default=0.0)
     return Spread(most * repeats, most * repeats) if most else Spread.of([kind.preparation], repeats) or Spread(0, 0)

@@ -179,6 +179,7 @@ class NewEvaluation(forms.Form):
             options["dataset"] = given["images"]
         if "batch" in kind.asks:
             options.setdefault("batch", "fresh")
+            # The paper's neurons are one fixed model
             options |= {"model": PAPER} if options["batch"] == "paper" else {}
         options |= {"layers": given["layers"]} if given["layers"] else {}
         if given["source"] and "source" in kind.asks:

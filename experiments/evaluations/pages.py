@@ -88,6 +88,7 @@ def new(request: HttpRequest) -> HttpResponse:
         except ActionRefused:
             problems = form.problems
     kind = form.chosen_kind
+    # An address with only a kind opens an empty form, without errors
     asked = kind is not None and (sent or len(given) > 1)
     draft = form.draft() if asked and form.is_valid() else None
     labels = None

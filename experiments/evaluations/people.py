@@ -39,6 +39,7 @@ def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     Does nothing if people were asked before."""
     if evaluation.items.filter(source=PERSON).exists():
         return []
+    # One item per unit, whatever the number of sources
     groups: dict[str, dict[int, EvaluationItem]] = defaultdict(dict)
     for item in evaluation.items.select_related("unit__layer__model").order_by("position"):
         if item.unit_id:

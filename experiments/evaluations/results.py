@@ -59,6 +59,7 @@ HIDDEN = "hidden until you have reviewed it"
 def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResult:
     """Return the valid parts of the result, plus preferences of judges once their trials are closed. Cells about the
     items in `hidden` are blanked, because the viewer may not see them yet."""
+    # Results of older versions may have another shape
     found = _read(row.result)
     if hidden:
         found = _blank(replace(found, notes=_read_each(row.result, "notes", ResultNote)), hidden)
@@ -87,6 +88,7 @@ def _read_each(data: Any, name: str, shape: type[T]) -> tuple[T, ...]:
     for each in items if isinstance(items, list) else ():
         try:
             found.append(msgspec.convert(each, shape))
+        # Better to show less than to show a wrong figure
         except msgspec.ValidationError:
             continue
     return tuple(found)

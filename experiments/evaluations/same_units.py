@@ -50,6 +50,7 @@ class AgentPair:
 def compare_agents(runs: QuerySet[Run], measure: str, names: Names) -> list[AgentPair]:
     """Compare every two agents with common units, most common units first."""
     scores = _read_scores(runs, measure, names)
+    # The number of pairs grows with the square of the agents
     agents = [agent for agent, _ in Counter({each: len(of) for each, of in scores.items()}).most_common(MAX_AGENTS)]
     pairs = [_compare(one, other, scores) for one, other in combinations(agents, 2)]
     return sorted((pair for pair in pairs if pair), key=lambda pair: (-pair.difference.n, pair.name))

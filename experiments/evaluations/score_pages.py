@@ -22,6 +22,7 @@ def page(request: HttpRequest) -> HttpResponse:
     """Show scores by layer, model or agent, as r or AUPRC."""
     user = access.require(request)
     names = Names(user)
+    # The same filters as the Runs page, so that both show the same runs
     found = runs_from(request.GET.dict(), user, names)
     by, measure = _read_choice(request.GET.get("by", ""), request.GET.get("measure", ""))
     groups = scores.find_scores(found.runs, by, measure, names)

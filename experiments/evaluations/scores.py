@@ -58,6 +58,7 @@ def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> lis
     place = Least(Cast(Floor(column / Value(WIDTH) + Value(1e-9)), IntegerField()), Value(last))
     rows = known.order_by().annotate(bin=place).values_list(*keys, "bin")
     parts: dict[tuple[str, ...], list[tuple[int, int, float, float, float]]] = defaultdict(list)
+    # Sums rather than means: groups are put together from their bins
     for *values, found, count, total, low, high in rows.annotate(Count("pk"), Sum(column), Min(column), Max(column)):
         parts[tuple(values)].append((found, count, total, low, high))
     groups = [_sum_up(values, some) for values, some in parts.items()]

@@ -63,6 +63,7 @@ def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:
 def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[ImageUrls]]]:
     """Return the images of the longest context named in the statement; if there is only one context, its images."""
     sets = {key: (found[1], found[2]) for key in item.evidence if (found := CONTEXT.fullmatch(key))}
+    # The longest first: "on snow" must not win over "on snow at night"
     contexts = sorted({context for _, context in sets.values()}, key=len, reverse=True)
     named = [each for each in contexts if each.casefold() in statement.casefold()] or contexts[: len(contexts) == 1]
     chosen = [(word, key) for key, (word, context) in sets.items() if named and context == named[0]]

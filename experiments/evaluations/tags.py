@@ -25,6 +25,7 @@ SHARE = Axis(0.0, 1.0, 0, 1000)
 def interval_of(shown: Figure) -> dict[str, Any]:
     """Render a figure with interval and goal, on an axis from 0 to 1 if it fits, else on one that contains it."""
     known = [each for each in (shown.value, shown.low, shown.high, shown.goal) if each is not None]
+    # Huge or infinite values cannot be placed on an axis
     if shown.value is None or not all(math.isfinite(each) and abs(each) < 1e12 for each in known):
         return {}
     low, high = min(known), max(known)

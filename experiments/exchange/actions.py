@@ -46,10 +46,12 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
         format = Format.ZIP  # noqa: A001
     if len(query) > QUERY_CHARS:
         raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
+    # Exports take the disk space and threads of workers, which the whole team shares
     if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MAX_EXPORTS:
         raise InvalidInput(f"You already have {MAX_EXPORTS} exports in progress. Wait for one, or stop it.")
     try:
         rows = export_query.select_rows(subject, query, actor.person)
+        # Bad filters are refused here, on the form, and not later by a worker
         found = rows.exists()
         if format == Format.EVAL:
             export_query.check_log(subject, rows)
@@ -85,6 +87,7 @@ def bring_files(
         raise InvalidInput("Choose a file that is not empty.")
     if len(files) > form.AT_ONCE:
         raise InvalidInput(f"{len(files)} files at once are too many: choose at most {form.AT_ONCE}.")
+    # Check all files before the first one is stored
     looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
     left = [(each.name or "file", refused) for each, refused in looked if refused]
     if len(left) == len(files):
@@ -97,6 +100,7 @@ def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping
     """Store an uploaded file where workers find it, and queue its import."""
     options = form.complete_fields(kind, given.name or "", typed)
     name = clean_text(Path(given.name or "file").name, 200)
+    # On the same disk, so that `put` can move the file instead of copying it
     handle, waiting = tempfile.mkstemp(dir=transfers.waiting_folder())
     try:
         with os.fdopen(handle, "wb") as target:

@@ -194,6 +194,7 @@ def create_import(
 ) -> Status[ImportOut]:
     """Sent as multipart/form-data. Runs that already exist are recognized, so repeating an import is harmless."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    # With a single file a refusal raises, so there is exactly one import
     (row,), _ = bring_files(request, user, about, [file])
     response["Location"] = reverse("api:read_import", args=[row.pk])
     return Status(202, ImportOut.from_orm(find(ROWS.all(), pk=row.pk)))

@@ -35,6 +35,7 @@ def send_file(request: HttpRequest, export: Export) -> HttpResponseBase:
     response.headers["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
     response.headers["Content-Length"] = str(export.size)
     response.headers["Cache-Control"] = "private, no-store"
+    # Exports contain text of other people: browsers must not guess a type and show it
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

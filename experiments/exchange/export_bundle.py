@@ -47,6 +47,7 @@ class Pack:
         info.external_attr = 0o644 << 16
         # Regular permissions for unpacked files, in the upper half as Unix zips store them
         digest = hashlib.sha256()
+        # The size is unknown while the member is streamed, and may exceed 4 GB
         with self.packed.open(info, "w", force_zip64=True) as member:
             for chunk in chunks:
                 digest.update(chunk)
@@ -126,6 +127,7 @@ def _images_of(keys: set[str]) -> list[Image]:
     """Return these images and, recursively, those they were masked or edited from."""
     found: dict[str, Image] = {}
     wanted = set(keys)
+    # An edited image may come from an image that was itself edited
     while wanted:
         rows = Image.objects.in_bulk(wanted)
         found |= rows

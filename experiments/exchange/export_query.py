@@ -118,6 +118,7 @@ def shows_names(query: str) -> bool:
 
 
 def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
+    # `list_checks` expects valid numbers
     for name in given.keys() & {"unit", "run"}:
         _number_in(given, name)
     return list_checks(given, Names(viewer))
@@ -188,6 +189,7 @@ def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User |
     if not filters.is_valid():
         name, messages = next(iter(filters.errors.items()))
         raise ExchangeError(f"{name}: {messages[0]}")
+    # None means no filter, which differs from a filter that finds nothing
     titles = None
     if "q" in given:
         found = words.parse_words(given["q"])
@@ -249,6 +251,7 @@ def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudica
     queue."""
     if viewer is None:
         return Adjudication.objects.none()
+    # Verdicts are never changed: a correction is a later row
     later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
     hidden = Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by()
     rows = Adjudication.objects.exclude(item__run__in=hidden.values("pk")).annotate(stands=~Exists(later))

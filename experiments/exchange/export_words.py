@@ -111,6 +111,7 @@ def _offer(choices: Any, value: str | None) -> list[tuple[str, str]] | None:
     if choices is None:
         return None
     listed = [(str(key), str(label)) for key, label in choices]
+    # Otherwise the form would silently drop the filter of an old address
     return listed if not value or value in dict(listed) else [*listed, (value, value)]
 
 

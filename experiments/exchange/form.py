@@ -92,6 +92,7 @@ def _layer_and_unit(name: str) -> tuple[str, str]:
     if found is None:
         return "", ""
     layer = found["layer"] or ""
+    # "history_122" names a unit, but no layer
     return "" if layer.lower() in NO_LAYER else layer, found["unit"]
 
 

@@ -78,6 +78,7 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
     """Import all runs of a bundle. Runs that already exist stay as they are. Raises ExchangeError."""
     with open_archive(path) as archive:
         folders = archive.folders()
+        # A member outside of all runs would be accepted unread
         for name in set(archive.members) - {"manifest.json"}:
             if not any(name.startswith(folder) for folder in folders):
                 raise ExchangeError(f"{name!r} belongs to no run.")
@@ -145,6 +146,7 @@ def _known_run(data: Mapping[str, Any]) -> Run | None:
 
 def save_images(rows: Sequence[Image]) -> None:
     """Save images. An existing row is changed only if it knows nothing about its image's origin."""
+    # "External" only says that the pixels came from a file
     vague = Image.objects.filter(origin=Origin.EXTERNAL).only("key").in_bulk([row.key for row in rows])
     better = [row for row in rows if row.key in vague and row.origin != Origin.EXTERNAL]
     Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=AT_ONCE)
@@ -155,6 +157,7 @@ def save_images(rows: Sequence[Image]) -> None:
 def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
     """Store the missing image files before the block locks rows; delete them if the block fails."""
     paths = {row.key: Image.path_of(row.key) for row in rows}
+    # Keeps a simultaneous cleanup from deleting files that this import relies on
     Image.claim(paths)
     fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
     try:

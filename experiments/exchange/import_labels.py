@@ -153,6 +153,7 @@ def save(
         unit.layer = layers[unit.layer_id]
     said = {line.source for lines in found.values() for line in lines if line.source}
     kept = Label.objects.filter(source__in={source, *said}, units__layer__in=layers)
+    # Importing a file again must not duplicate its labels
     here = set(kept.values_list("units__layer", "units__number", "text", "source"))
     fresh = [
         (units[key], _label_of(line, source, position))

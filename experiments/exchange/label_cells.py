@@ -55,6 +55,7 @@ def read_labels(cell: str) -> list[tuple[str, dict[str, float]]]:
     """Return (label, scores) of a cell, or of each item if it is a list of words or of (word, score). An empty cell
     gives an empty list."""
     text = cell.strip()
+    # Lists that pandas wrote with repr()
     if text.startswith("[") and text.endswith("]"):
         try:
             listed = ast.literal_eval(text)

@@ -59,6 +59,7 @@ def find_columns(names: Sequence[str], layer: str) -> Columns:
     unit = next((there.index(name) for name in (*UNIT, *_UNIT_LAST) if name in there), None)
     if unit is None:
         raise _missing(names, "unit", "Call it unit")
+    # A column with a full name beats numbered ones, such as label1 and label2
     one = [there.index(name) for name in (*TEXT, *_LISTS) if name in there][:1]
     texts = one or [place for place, name in enumerate(there) if _NUMBERED.fullmatch(name)]
     if not texts:

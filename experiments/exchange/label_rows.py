@@ -94,6 +94,7 @@ class LabelFile:
         writes the header itself as a comment."""
         for number, text in enumerate(texts, 1):
             header = text.removeprefix("# ")
+            # The most frequent separator of the header
             separator = max(",;\t|", key=header.count)
             try:
                 return find_columns(next(csv.reader([header], delimiter=separator), []), self.layer), separator, number

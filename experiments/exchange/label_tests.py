@@ -141,6 +141,7 @@ def _foretell(test: LabelTest) -> LabelTest:
     """Add the forecast of cost and time if the test can start."""
     if test.obstacle or not test.units:
         return test
+    # The same form as the page, so that the forecast is that of the real evaluation
     form = NewEvaluation(test.data, [sources.LabelSource(test.source, sources.words(test.source), test.units)])
     expected = forecast.predict(form.draft(), test.units) if form.is_valid() else None
     return LabelTest(**{**test.__dict__, "expected": expected})

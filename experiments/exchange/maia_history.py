@@ -73,6 +73,7 @@ class HistoryImages:
                 f"{where}: the image is {shorten_value(url)}. Only those within the file, as data URLs, are read."
             )
         # Base64 uses 4 characters for 3 bytes
+        # Before decoding, which would allocate the memory
         if len(data) > IMAGE * 4 // 3:
             raise ExchangeError(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:
@@ -170,6 +171,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
     if not any(turn.role == "assistant" for turn in turns):
         raise ExchangeError("No message is the assistant's: there is no run in this file.")
     system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
+    # Transcripts do not contain the question
     asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
     # The kind of system follows from the layer; a plain unit if the layer is unknown
     known = Layer.objects.filter(model__name=system["model"], name=system["layer"]).first()
@@ -242,6 +244,7 @@ def _make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
 def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
     """Return the result of a program: images with an activation, and the remaining text."""
     observations, words = pair_images([turn.parts for turn in turns])
+    # Transcripts record a failed program only by its printed traceback
     failed = "Traceback (most recent call last)" in words
     entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
     status = "program_error" if failed else "ok"

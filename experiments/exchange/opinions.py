@@ -58,6 +58,7 @@ class Said:
 def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     """Return what this person may see. Without a person, hide all that a review in progress hides."""
     hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
+    # Imported comments and reviews are hidden by the same rule as local ones
     brought = None if hidden else ImportedOpinions.objects.filter(run=run).first()
     threads = [] if hidden else [_thread_json(thread) for thread in comment_lists.threads(run)]
     finals = Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")

@@ -78,6 +78,7 @@ def _words_follow(row: Sequence[Block]) -> bool:
     images = [place for place, block in enumerate(row) if block.kind == "image"]
     before = sum(place > 0 and row[place - 1].names_one for place in images)
     after = sum(place + 1 < len(row) and row[place + 1].names_one for place in images)
+    # A tie: a message that begins with an image has its text after it
     return after > before or (after == before and bool(row) and row[0].kind == "image")
 
 

@@ -33,6 +33,7 @@ def _without_names(field: str, content: Any) -> str:
     """Return the replacement of a field that may name a person. Agents' names, and reasons that name no person,
     stay."""
     text: str = getattr(content, field)
+    # Agents' names are no personal data
     if isinstance(content, Replied):
         return SOMEBODY if content.by_person else text
     if field == "reason":

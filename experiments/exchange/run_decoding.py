@@ -150,6 +150,7 @@ def _is_circuit(given: Any) -> bool:
 
 def tags(given: Any, where: str) -> list[str]:
     """Return the cleaned tags without duplicates. Raises ExchangeError."""
+    # A loose limit first, since cleaning may merge tags
     if not isinstance(given, list) or len(given) > 20 * MAX_TAGS:
         raise ExchangeError(f"{where}: tags is no list of at most {MAX_TAGS} tags.")
     found = []

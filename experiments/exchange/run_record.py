@@ -129,6 +129,7 @@ def run_from(data: Json, owner: User) -> Run:
     field."""
     row = strip_unstorable(require_field(data, "run", dict))
     run = Run(owner=owner, status=Status.QUEUED, **{name: require_field(row, name, object) for name in ASKED})
+    # The time is part of the run's identity
     run.created = parse_time(row, "created") or run.created
     for name in ("question", "model", "layer", "task", "backbone"):
         require_field(row, name, str)

@@ -195,6 +195,7 @@ def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInf
             continue
         if members.setdefault(name, info) is not info:
             raise ExchangeError(f"{name!r} is in the archive twice.")
+    # People repack a folder with the folder itself
     outer = {name.partition("/")[0] for name in members}
     if MANIFEST not in members and len(outer) == 1 and not outer & members.keys():
         members = {name.partition("/")[2]: info for name, info in members.items()}

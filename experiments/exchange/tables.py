@@ -57,6 +57,7 @@ class Table:
         """Yield batches of rows as dicts. Systems that this person may not know are hidden."""
         names = Names(viewer)
         total, done = rows.count(), 0
+        # Fetched in chunks, so that memory does not grow with the rows
         found = self.prepared(rows).iterator(chunk_size=AT_ONCE)
         while batch := [self.row(each, names) for _, each in zip(range(AT_ONCE), found, strict=False)]:
             done += len(batch)

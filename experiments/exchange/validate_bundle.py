@@ -75,6 +75,7 @@ def look_at_images(
         # The key is the hash of the pixels, so a changed image has another key
         if decoded.key != key:
             raise ExchangeError(f"{name!r} shows other pixels than its name says.")
+        # Pages link these images to each other
         if missing := [each for each in (row.raw, row.original) if each and each not in rows]:
             raise ExchangeError(f"Image {key[:12]} was made from {missing[0][:12]}, and that is not in the bundle.")
         row.width, row.height = decoded.width, decoded.height
@@ -117,6 +118,7 @@ def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     try:
         payload = decode_payload(str(kind), _rename_former(line.get("payload")))
         _check_payload(str(kind), encode(payload))
+        # The state is opaque here: only the sandbox ever loads it
         state = b64decode(line.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
         raise ExchangeError(f"{where}, {shorten_value(kind)}: {error}.") from None

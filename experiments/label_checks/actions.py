@@ -32,6 +32,7 @@ def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCh
         raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
     method = requests.choose_method(unit.layer.model.name, people=people)
     check = requests.request_check(unit, words, method)
+    # Q(label_check__split=""), text=text) | Checks without a split are outdated, see `requests`
     unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
     audit.record(actor, Verb.LABEL_CHECKED, check)
     return check
@@ -70,6 +71,7 @@ def finish_asking(actor: Actor, check_id: int) -> None:
     actor.require(STARTS)
     check = lock_asking(check_id)
     actor.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
+    # Known cases measure the judges, not the label
     judged = check.questions.filter(expected=None, answers__isnull=False).distinct().count()
     if not judged:
         raise StateConflict("No natural image has been judged yet, so there is nothing to measure.")
@@ -95,5 +97,6 @@ def go_on(check: LabelCheck) -> None:
     """Resume a check with people's answers."""
     check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
     check.save(update_fields=["status", "reason", "waits_for_people"])
+    # A fresh heartbeat, or the recovery job would enqueue it as well
     LabelCheck.objects.filter(pk=check.pk).update(beat=tell_time())
     ask_for("check_label", check.pk)

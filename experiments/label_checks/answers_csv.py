@@ -17,6 +17,7 @@ def list_rows(check: LabelCheck) -> Iterator[Sequence[Any]]:
     """Yield a row for each answer, and a row with empty columns for each image without one."""
     for question in check.questions.prefetch_related("answers__user"):
         known = _question_cells(check, question)
+        # Unjudged images stay in the file, because the weights refer to the whole sample
         for cells in [_answer_cells(each) for each in question.answers.all()] or [[None] * 4]:
             yield [*known, *cells]
 

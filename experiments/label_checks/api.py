@@ -141,6 +141,7 @@ def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultO
     natural = found.natural
     tests = natural.other_tests if natural else None
     if natural is not None and not full:
+        # Thousands of numbers that few callers need
         natural = replace(natural, activations=(), expected=())
     return CheckResultOut(
         **_describe(row, names),

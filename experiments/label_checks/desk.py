@@ -79,6 +79,7 @@ class CheckDesk:
     def list_next(self, user: User, count: int, held: Collection[int] = ()) -> list[QuestionView]:
         if not self.is_open:
             return []
+        # `held` are images that the page has already loaded
         rows = [row for row in self.list_pending(user) if row.pk not in held][:count]
         return [QuestionView(row.pk, self.row.pk, self.row.text) for row in rows]
 
@@ -109,6 +110,7 @@ class CheckDesk:
 
     def keep(self, user: User, item: PresenceQuestion, said: str, seconds: float | None) -> tuple[bool, bool]:
         known = {"answer": said, "seconds": seconds}
+        # A repeated request must not count twice
         row, new = PresenceAnswer.objects.get_or_create(question=item, user=user, defaults=known)
         return row.answer == said, new
 
@@ -142,6 +144,7 @@ def _draw_lot(user: User, question: PresenceQuestion) -> bytes:
 
 def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
     """Return the newest checks that ask people: (check, number of images, number left for this person)."""
+    # `kept` and `result` can be megabytes
     checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:most]
     questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
     said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))

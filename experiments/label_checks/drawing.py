@@ -41,6 +41,7 @@ def draw_natural(found: NaturalResult) -> CheckHistogram | None:
     width = (high - low) / BINS
     counts = {True: [0] * BINS, False: [0] * BINS}
     for activation, described in pairs:
+        # The maximum itself belongs to the last bin
         counts[described][min(int((activation - low) / width), BINS - 1)] += 1
     values = {side: [each for each, described in pairs if described is side] for side in (True, False)}
     rows = [(low + n * width, low + (n + 1) * width, counts[True][n], counts[False][n]) for n in range(BINS)]
@@ -59,6 +60,7 @@ def _draw_histogram(
     rows: Sequence[tuple[float, float, int, int]], described: int, others: int, low: float, high: float
 ) -> Plot:
     shape = Shape(720, 240, 52, 18, 26, 26)
+    # Shares, because there are far more other images than described ones
     shares = [(up / max(described, 1), down / max(others, 1)) for *_, up, down in rows]
     most = max(max(pair) for pair in shares) or 1.0
     x, y = Axis(low, high, shape.left, shape.edge), Axis(-most, most, shape.floor, shape.top)

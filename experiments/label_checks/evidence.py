@@ -85,6 +85,7 @@ def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
         "pearson": ("r", "correlation of activation with what the label says"),
         "auprc": ("AUPRC", "how well activation finds the images that the label describes"),
     }
+    # Floors of these kinds are drawn as lanes instead of single marks
     together = {each.spread.kind for each in read_rows(found)}
     for name, (short, words) in says.items():
         estimate: Estimate = getattr(found, name)
@@ -116,6 +117,7 @@ def _explain(found: NaturalResult | None) -> str:
     r, low, high = found.pearson.value, found.pearson.low, found.pearson.high
     if low is None or high is None:
         return "These figures are of this sample alone: too few of its images show what the label says."
+    # Before the size of r: it may be chance
     if low <= 0 <= high:
         return (
             "The interval holds 0: on these images the label tells nothing that could not be chance. More images, or "

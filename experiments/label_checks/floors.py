@@ -53,6 +53,7 @@ def read_lanes(found: NaturalResult, measure: Measure) -> list[FloorLane]:
             continue
         values = [value for each in row.floors if (value := getattr(each, measure)) is not None]
         words = f"floor, {row.words}: {figure(floor.mean)}"
+        # A single floor has no spread
         if len(values) > 1:
             words = f"floor, {row.words}: mean {figure(floor.mean)}, {figure(floor.least)} to {figure(floor.most)}"
         places = (AXIS.at(floor.least), AXIS.at(floor.most), AXIS.at(floor.mean))

@@ -28,6 +28,7 @@ def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]
     columns = {"model": "unit__layer__model__name", "layer": "unit__layer__name", "unit": "unit__number"}
     asked: dict[str, Any] = {column: params[name] for name, column in columns.items() if params.get(name)}
     if run := params.get("run"):
+        # By unit and text: a run may have checks by several judges
         checked = visible_to(Run.objects.filter(pk=run)).values_list("label_check__unit", "label_check__text").first()
         asked |= dict(zip(("unit", "text"), checked or (None, None), strict=True))
     if asked:

@@ -151,6 +151,7 @@ def _draw_deciles(found: DetectionResult) -> Plot | None:
         for number, each in enumerate(found.deciles[:TENTHS], 1)
         if each.value is not None and math.isfinite(each.value)
     ]
+    # One point is no curve
     if len(known) < 2:
         return None
     shape = Shape(470, 210, 46, 14, 24, 44)

@@ -44,6 +44,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
     names = Names(user)
     place = lists.place_of(row)
+    # Deleting a unit deletes its checks
     assert place is not None, "a check goes with its unit"
     hides = names.holds_back(*place)
     called = registry.blind_name(registry.BLINDED_KIND, *place) if hides else str(row.unit)

@@ -94,8 +94,10 @@ def request_check(
     """
     label = clean_line(text)
     layer = unit.layer
+    # Everything that affects the result, and nothing else
     named = [layer.model.name, layer.name, unit.number, label, method.options, method.split]
     key = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+    # Stored with the options, but not part of the key: a limit does not change the result
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
     images = {"dataset": method.dataset, "split": method.split}
     fields = {"unit": unit, "text": label, "options": method.options | cost, **images}

@@ -41,6 +41,7 @@ async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
 
     Workers make thumbnails just after the images, so missing ones are waited for.
     """
+    # An image shown twice is counted and sent as one key
     keys = list(dict.fromkeys(part.key for part in parts if not isinstance(part, str)))
     found = await entry.in_thread(_load_within, keys)
     for _ in range(TRIES):
@@ -79,6 +80,7 @@ def _read(keys: Sequence[str], width: int) -> Iterator[tuple[str, HttpResponse]]
     """Yield the image files that exist."""
     for key in keys:
         try:
+            # Without conditional headers, so that the image is always sent
             request = HttpRequest()
             response = serve_thumbnail(request, key, width) if width else serve_image(request, key)
         except Http404:

@@ -55,6 +55,7 @@ async def read(api: Operations, run_id: int) -> Conversation:
     """Read the conversation so far; empty for a run that no worker has started. Raises ToolError."""
     events: list[Event] = []
     while True:
+        # Through the API, which hides names that the caller may not see
         batch = await api.get(f"/runs/{run_id}/events", after=len(events), limit=PAGE)
         events += [Event(each["seq"], each["kind"], decode(each["kind"], each["payload"])) for each in batch["items"]]
         if len(batch["items"]) < PAGE:

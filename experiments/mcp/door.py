@@ -45,6 +45,7 @@ class McpDoor:
 
 def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
     """Return why the request is refused, as a problem of the API; None if it is accepted."""
+    # Stateless mode has no stream to open by GET
     if scope["method"] != "POST":
         words = f"{scope['method']} is not allowed, only POST: there are no sessions to open or close."
         return problems.answer("method", words, headers={"Allow": "POST"})
@@ -61,6 +62,7 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
         return problems.answer("forbidden", "This host name is not allowed; MAIA_HOSTS lists the allowed ones.")
     except Exception as error:  # noqa: BLE001 - clients get every error as a problem of the API
         return problems.make_problem(asker.request("POST", ADDRESS, {}), error)
+    # The limit of the API, counted by token
     rate = rates.count(f"token:{token.pk}")
     if rate is not None and rate.left < 0:
         words = f"{rate.limit} requests a minute are allowed. Try again in {rate.reset} s."

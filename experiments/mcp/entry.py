@@ -40,6 +40,7 @@ class Asker:
         """Return the token of an ASGI scope, empty if there is none. Cookies are ignored."""
         given = dict(scope["headers"])
         kind, _, token = given.get(b"authorization", b"").decode("latin-1").partition(" ")
+        # Other headers, cookies above all, must not reach the API
         kept = tuple(pair for pair in scope["headers"] if pair[0] in KEPT_HEADERS)
         return cls(token.strip() if kind.lower() == "bearer" else "", kept, scope.get("client"))
 
@@ -80,5 +81,6 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
 
 async def in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
     """Run synchronous work in a thread. Closes its database connection if that is too old."""
+    # Own threads: a slow tool must not block pages
     found: Found = await database_sync_to_async(work, thread_sensitive=False, executor=_THREADS)(*arguments)
     return found

@@ -52,10 +52,12 @@ class Operations:
         raw = b"" if body is None else json.dumps(body).encode()
         match = resolve(path)
         request = self.asker.request(method, path, query, raw, **({"if_match": if_match} if if_match else {}))
+        # As Django's middleware would; the API itself reads the token
         request.user, request.resolver_match = AnonymousUser(), match
         response = match.func(request, *match.args, **match.kwargs)
         content = json.loads(response.content or b"null")
         if response.status_code >= 400:
+            # Models read the message, so it has the details of all fields
             raise ToolError(_tell(content))
         return OperationAnswer(content, response.headers.get("ETag", ""))
 

@@ -87,6 +87,7 @@ async def read_run(
     api = await admit()
     found = _pick(await api.get(f"/runs/{run}"), *OF_A_RUN)
     lines = (await api.get(f"/runs/{run}/hypotheses", limit=200))["items"]
+    # The list is repeated in each round; only the latest counts
     newest = max((each["round"] for each in lines), default=0)
     found["hypotheses"] = [each for each in lines if each["round"] == newest]
     if not transcript:
@@ -122,6 +123,7 @@ async def read_unit(
     labels = await api.get("/labels", model=model, layer=layer, unit=unit, limit=50)
     found["labels"] = [_pick(each, "text", "source", "run", "scores") for each in labels["items"]]
     for each in found["profiles"]:
+        # Hundreds of numbers would cost tokens
         del each["histogram"]
     shown = (await api.get(f"{place}/exemplars", dataset=dataset, limit=exemplars))["items"] if exemplars else []
     parts: list[str | ImagePart] = []

@@ -148,8 +148,10 @@ async def _reply(
             f"Run {run} does not wait for your reply: {standing.words}. If another round is in progress, "
             "wait_for_run waits for it; if an agent writes the replies, take_over_run makes you the experimenter."
         )
+    # Left out means unchanged, not empty
     kept = draft.data["hypotheses"] if hypotheses is None else [each.model_dump() for each in hypotheses]
     saved = await api.send("PUT", f"/runs/{run}/reply", written | {"hypotheses": kept}, if_match=draft.etag)
+    # Another call may have saved a draft in between
     again = await api.send("GET", f"/runs/{run}/reply")
     if again.data["version"] != saved.data["version"]:
         raise ToolError(

@@ -25,6 +25,7 @@ CHANGING = (rounds.ask, rounds.take_over_run, rounds.run_experiment, rounds.conc
 def make_server() -> MCPServer[Any]:
     """Return the server of this process."""
     server: MCPServer[Any] = MCPServer("maia-web", title="MAIA Web", instructions=INSTRUCTIONS, log_level="WARNING")
+    # Clients may run tools marked read-only without asking
     for tool in (*READING, *CHANGING):
         kind = ToolAnnotations(read_only_hint=tool in READING, destructive_hint=False)
         server.tool(structured_output=False, annotations=kind)(tool)

@@ -77,6 +77,7 @@ async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds
 
     Raises ToolError if too many calls of the token are waiting.
     """
+    # Without headers, so that all clients of a token share the limit
     who = Asker(api.asker.token)
     if _waiting[who] >= MAX_WAITING:
         raise ToolError(f"{MAX_WAITING} calls of this token already wait for runs. The run continues: try again later.")
@@ -101,4 +102,5 @@ async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds:
             await api.require_allowed()
             told, told_at = standing.words, passed
             await ctx.report_progress(round(passed, 2), None, told)
+        # Less often the longer it takes
         await anyio.sleep(min(LOOK_EVERY + passed / 30, MAX_LOOK_EVERY))

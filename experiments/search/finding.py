@@ -100,6 +100,7 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
     if cursor and last is None:  # further back in time
         keys, frontier, _ = find_newest(terms, scope, top, limit + 1, limit, viewer)
         return _by_time(keys, frontier, limit)
+    # One more than can be ranked, to notice that there are too many
     keys, frontier, whole = find_newest(terms, scope, top, RANKED + 1, limit, viewer)
     if whole and len(keys) <= RANKED:
         # The page of best matches after the one with the order `last`
@@ -107,6 +108,7 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
         ordered = sorted([-score(terms, kind, normalized), -pk] for pk, kind, normalized in rows)
         rest = [each for each in ordered if last is None or each > last]
         page = rest[:limit]
+        # Passages written later must not shift the pages of a ranked list
         first = max(keys, default=0) + 1 if top == ALL else top
         after = _write_cursor(first, page[-1]) if len(rest) > limit else ""
         kinds = Counter(kind for _, kind, _ in rows)
@@ -122,6 +124,7 @@ def count_kinds(
     if not scope.kind:
         return found.kinds
     keys, _, whole = find_newest(terms, replace(scope, kind=""), ALL, RANKED + 1, RANKED, viewer)
+    # A partial count would be wrong
     if not whole or len(keys) > RANKED:
         return None
     return Counter(SearchText.objects.filter(pk__in=keys).order_by().values_list("kind", flat=True))

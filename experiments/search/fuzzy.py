@@ -28,6 +28,7 @@ def _score_word(word: str, term: str) -> int:
         return BEGINS
     if term in word:
         return HOLDS
+    # Short terms match too much, and typing errors seldom hit the first letter
     if len(term) < 3 or word[:1] != term[0]:
         return 0
     letters = iter(word)

@@ -112,6 +112,7 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
 def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     """Yield the run of this number, and the newest runs that match the words."""
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
+    # "run 12" means the run; "12 balls" are words
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:MAX_OF_A_KIND])
     asked = Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())])
@@ -126,6 +127,7 @@ def _list_latest(user: User) -> Iterator[Option]:
 
 
 def _offer_runs(rows: Sequence[Run], terms: Sequence[str] = ()) -> Iterator[Option]:
+    # One query for all rows
     pictures = find_pictures([run.pk for run in rows])
     for run in rows:
         picture = pictures.get(run.pk)

@@ -145,6 +145,7 @@ def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None],
     keys = {(row.kind, row.anchor) for row in passages}
     found: dict[tuple[str, int | None], str] = {}
     for kind, model in ((TextKind.REVIEW, Review), (TextKind.FINAL, Adjudication)):
+        # Imported reviews have no item here
         if wanted := [key for of, key in keys if of == kind and key]:
             rows = model._default_manager.filter(pk__in=wanted).values_list("pk", "item__queue", "item__position")
             found |= {(str(kind), pk): address("review-item", queue, place) for pk, queue, place in rows}
@@ -156,6 +157,7 @@ def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None],
 
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece]:
     """Return pieces of the text, each with true for a hit; "…" marks omitted parts."""
+    # Hits of several terms may overlap
     spans = list(merge_spans(hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
     pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MAX_MARKS], start, end)

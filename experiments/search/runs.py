@@ -23,6 +23,7 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
     says why.
     """
     asked = words.parse_words(typed)
+    # A list must not ignore words that it cannot search
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
     searched = _without_systems(hidden, names.hidden) if names and hidden else F("normalized")

@@ -26,6 +26,7 @@ def _write(webhook: Webhook, address: str, kinds: Sequence[str], shape: str) -> 
     if shape not in WebhookShape.values:
         raise InvalidInput("Choose a shape from the list.", "shape")
     webhook.address, webhook.shape = address, shape
+    # In a fixed order and without duplicates
     webhook.kinds = [each for each in WebhookEvent.values if each in kinds]
 
 
@@ -56,6 +57,7 @@ def change(actor: Actor, webhook: Webhook, address: str, kinds: Sequence[str], s
 def set_active(actor: Actor, webhook: Webhook, *, active: bool) -> Webhook:
     """Pause or resume it. While it is paused, nothing is sent and no new events are recorded for it. Idempotent."""
     actor.require(Role.ADMIN)
+    # Only a change is audited
     if Webhook.objects.filter(pk=webhook.pk, active=not active).update(active=active):
         audit.record(actor, Verb.WEBHOOK_RESUMED if active else Verb.WEBHOOK_PAUSED, webhook)
     webhook.active = active

@@ -62,6 +62,7 @@ def parse_target(address: str) -> WebhookTarget:
         raise InvalidInput("This is not an address: write one such as https://example.org/hook.", "address") from None
     _check_scheme(parts)
     host = parts.hostname or ""
+    # Credentials would appear in lists and logs
     if parts.username is not None or parts.password is not None:
         raise InvalidInput("Leave out the name and password before @: deliveries are signed instead.", "address")
     if parts.fragment:
@@ -93,6 +94,7 @@ def _read_ip(host: str) -> IpAddress | None:
     """Return the IP address of a host in any notation that the system accepts; None for a name."""
     if ":" in host:
         try:
+            # A zone names an interface of this machine
             return ip_address(host) if "%" not in host else None
         except ValueError:
             return None
@@ -110,6 +112,7 @@ def may_connect(found: IpAddress) -> bool:
     # An IPv4 address in IPv6 notation must obey the rules of IPv4
     if isinstance(found, IPv6Address) and found.ipv4_mapped:
         return may_connect(found.ipv4_mapped)
+    # Refused even if private addresses are allowed
     if found.is_multicast or found.is_unspecified or found.is_link_local:
         return False
     if settings.WEBHOOK_PRIVATE and (found.is_loopback or (not found.is_global and not found.is_reserved)):
@@ -129,6 +132,7 @@ def resolve(target: WebhookTarget) -> list[IpAddress]:
     none."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
+    # All of them: the sender may try any
     for each in addresses:
         if not may_connect(each):
             raise AddressRefused(_explain_refusal(target.host, each))

@@ -98,6 +98,7 @@ def change_webhook(request: HttpRequest, pk: Id, wanted: WebhookIn) -> WebhookOu
     """Waiting deliveries go to the new address. Needs its ETag in If-Match."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     with transaction.atomic():
+        # Two admins must not overwrite each other's change
         row = lock_as_read(request, Webhook.objects.all(), pk, WebhookOut)
         return WebhookOut.from_orm(actions.change(actor, row, wanted.address, wanted.kinds, wanted.shape))
 

@@ -16,6 +16,7 @@ def list_webhooks() -> QuerySet[Webhook]:
 def list_with_last() -> list[tuple[Webhook, WebhookDelivery | None]]:
     """Return each webhook with its latest delivery."""
     rows = list(list_webhooks().annotate(last=Max("deliveries")))
+    # Two queries, however many webhooks there are
     newest = WebhookDelivery.objects.in_bulk([each.last for each in rows if each.last])
     return [(each, newest.get(each.last)) for each in rows]
 

@@ -41,6 +41,7 @@ def _write_slack(delivery: WebhookDelivery) -> str:
         parts.append(", ".join(f"“{each}”" for each in labels))
     if isinstance(r := data.get("r"), float):
         parts.append(f"r = {r:.2f}")
+    # The URL is added after shortening, so that it is never cut
     return f"{_escape(shorten(' · '.join(parts), SLACK_CHARS))} {_escape(str(data.get('url', '')))}".strip()
 
 

@@ -98,6 +98,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, "The webhook is changed.")
             return redirect("settings-webhook", pk)
+    # Read again, so that the page shows the saved values
     return _show_one(request, get_object_or_404(lists.list_webhooks(), pk=pk), form, 400)
 
 

@@ -76,6 +76,7 @@ def name_plugin(plugins: registry.Plugins, key: str) -> str:
 
 def write_model(key: str) -> None:
     """Update the row of a model, and its layers if they are unknown. If the model fails, save the reason."""
+    # The row stays, because runs and labels refer to the model
     if remedy := _find_trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.VISION_MODELS, key)
@@ -115,6 +116,7 @@ def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[Laye
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
         known |= {"names": list(layer.names), "scale": layer.scale}
         kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
+    # Layers that the model lost
     row.layers.exclude(pk__in=kept).delete()
     if row.revision != model.revision:
         UnitProfile.objects.filter(unit__layer__model=row).delete()
@@ -124,6 +126,7 @@ def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[Laye
 
 def _rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
     """Rename layers whose path is known under another name, so that their units, labels and runs follow."""
+    # A known path with another name means that the layer was renamed
     there = {known.path: known for known in row.layers.all()}
     taken = {known.name for known in there.values()}
     for layer in layers:
@@ -196,6 +199,7 @@ def write_toolset(key: str) -> None:
         (registry.IMAGE_EDITORS, tools.editor),
         (registry.DESCRIBERS, tools.describer),
     )
+    # Parts may miss the same package
     remedy = "\n".join(dict.fromkeys(each for part in parts if (each := find_lack(*part))))
     found = {"label": tools.label, "available": not remedy, "remedy": remedy}
     found["plugin"] = _name_origin(registry.TOOLSETS, key)

@@ -34,6 +34,7 @@ def _measure(row: CircuitGraph, progress: Progress) -> CircuitGraphReport:
     """Measure the graph. Raises RequestError, MachineryError, and Cancelled if `progress` does."""
     lab, network, dataset = laboratory(), row.circuit.network, row.dataset.key
     members = row.asked_members
+    # Latents are overlays on the network that they explain
     overlays = {key: lab.model(key) for key in {each.model for each in members} if key != network}
     trace = MemberTrace(lab.model(network), overlays, members)
     split = lab.held_out(network, dataset, "probe")

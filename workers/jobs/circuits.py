@@ -77,5 +77,6 @@ def _read_side(key: str, layer: str, dataset: str, progress: Progress) -> tuple[
     lab = laboratory()
     positions, activations = lab.held_out(key, dataset, "probe").activations(layer, IMAGES, progress)
     model: Any = lab.model(key)
+    # Without its error term, an autoencoder shows what its latents alone explain
     bare = model.drop_error() if hasattr(model, "drop_error") else None
     return CircuitSide(cast("RewritableModel", model), layer, activations, bare), positions.tolist()

@@ -42,6 +42,7 @@ class Claimer:
     def _claim_of(self, flow: int) -> Run | None:
         """Return a run of a flow: one played lately or with a loaded model, up to `MAX_ALIKE` in a row; else the first
         in order."""
+        # Loading another model takes seconds, but other runs of the flow must not starve
         if self._alike < MAX_ALIKE:
             recent = self._recent()
             if recent and (run := claim_first(list_claimable().filter(flow=flow, pk__in=recent))):
@@ -82,6 +83,7 @@ def _line_up() -> list[Flow]:
     flow waits."""
     waiting = list_claimable().filter(flow=OuterRef("pk"))
     flows = list(Flow.objects.filter(Exists(waiting), open=True).order_by("visited", "pk"))
+    # People wait in front of a screen, sweeps run in the background
     return [each for each in flows if each.sweep_id is None] or flows
 
 

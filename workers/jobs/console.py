@@ -56,6 +56,7 @@ class Console:
 
     def line(self, text: str) -> None:
         """Replace the progress line."""
+        # Control sequences would spoil a redirected output
         if self.terminal.isatty():
             print(f"\r\033[K{escape_controls(text)[:WIDTH]}", end="", file=self.terminal, flush=True)
 

@@ -59,6 +59,7 @@ def write(export: Export, chosen: QuerySet[Any], target: IO[bytes], progress: Pr
 
 
 def _add_whole_runs(packed: zipfile.ZipFile, chosen: QuerySet[Any], progress: Progress, viewer: User | None) -> None:
+    # Imported here, because `exchange` imports this module
     from workers.jobs.exchange import add_runs
 
     pack = Pack(packed, BUNDLE)

@@ -29,6 +29,7 @@ def run_program(
     """
     from workers.sandbox.program import program_style
 
+    # Nothing is saved, but the limit on images applies as in a run
     images = ImagesInMemory(StorageBudget())
     context = laboratory().experiment_context(
         spec, images, seed, toolset=toolset, label_tests=choose_rules(spec), ablation=True, progress=progress

@@ -41,6 +41,7 @@ def investigate(run: Run, console: Console) -> Run:
 
     KeyboardInterrupt leaves the run paused; `investigate` of the same run resumes it.
     """
+    # Redis may not be running
     notify.muted.set()
     transcript.resume(run.pk, person(run.owner))
     claimed = lease.claim(run.pk)

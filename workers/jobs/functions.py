@@ -105,6 +105,7 @@ def measure_baseline(
     common properties and a line per failure; for functions of words also right choices by the baseline's description,
     by the true one (the ceiling) and by an empty one. An exception in `progress` stops it.
     """
+    # Beyond all listed functions, so that no run has seen them
     numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
     return {"seeds": seeds} | measure_functions(FUNCTIONS, family, numbers, progress, judge)
 
@@ -135,6 +136,7 @@ def measure_functions(
 
 
 def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
+    # Each call is an experiment of its own, because noise is drawn by the experiment's number
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
     return box, score(box, answer, judge)

@@ -41,6 +41,7 @@ class Heartbeat:
         self.up_since = time.time()
         self._jobs: dict[str, tuple[str, float]] = {}
         self._rounds: dict[str, int] = {}
+        # Jobs begin and end on other threads than the one that reports
         self._lock = threading.Lock()
         self._told: tuple[object, ...] = ()
         self._last = float("-inf")

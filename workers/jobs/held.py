@@ -26,6 +26,7 @@ MAX_RECOVERED = 100
 def claim(rows: Held, pk: int, *others: str, **changed: Any) -> bool:
     """Claim a row that is queued, has a status in `others`, or whose worker fell silent, and update columns. False if
     it is done or another worker has it."""
+    # By the database's clock, because clocks of machines differ
     lost = Q(status="running", beat__lt=tell_time() - SILENCE)
     free = rows.objects.filter(lost | Q(status__in=("queued", *others)), pk=pk)
     return bool(free.update(status="running", beat=tell_time(), **changed))

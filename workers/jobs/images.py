@@ -35,6 +35,7 @@ class ImagesInDatabase:
         self.budget = budget
         self.known: dict[str, tuple[Pillow.Image, Provenance]] = {}
         self.looked_up: dict[str, Provenance | None] = {}
+        # Rows are written later, in one query and after their files
         self.unsaved: set[str] = set()
         self.writing: dict[str, Future[bytes]] = {}
 

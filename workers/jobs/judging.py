@@ -92,6 +92,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
             known = {"answer": answer, "swapped": swapped, "seconds": time.monotonic() - began, "reply": reply.text}
             keep(judge, pair, known, reply.usage)
             return
+        # An unreadable reply was paid for too
         spend(judge, reply.usage)
 
 
@@ -102,6 +103,7 @@ def keep(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
         actions.lock_open_trial(judge.trial_id)
     except StateConflict as error:
         raise RequestError(str(error)) from None
+    # Another worker may have judged the pair meanwhile
     Vote.objects.get_or_create(judge=judge, pair=pair, defaults=vote)
     spend(judge, usage)
     actions.publish(judge.trial_id)

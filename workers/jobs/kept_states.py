@@ -34,6 +34,7 @@ class KeptState:
 
     def ends_with(self, row: Event) -> bool:
         """True if this database row is the last event of the state."""
+        # The key alone is not enough: it may have been reused
         return (row.pk, row.seq, row.kind, row.time) == (self.last.pk, self.last.seq, self.last.kind, self.last.time)
 
 

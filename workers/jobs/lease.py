@@ -49,6 +49,7 @@ def claim(run_id: int) -> Run | None:
         lease_expires=tell_time() + LASTS,
         taken=tell_time(),
         held_up="",
+        # Steps recorded under an older fence are refused from now on
         fence=F("fence") + 1,
         claims=F("claims") + 1,
     )

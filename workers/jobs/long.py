@@ -128,6 +128,7 @@ def work(job_id: int) -> None:
 
 def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do a job that this process has claimed. Return and save its status and a message for the user."""
+    # Without heartbeats, the recovery job would hand it to another worker
     with held.keep(Job, job.pk):
         status, result = outcome(job, progress)
     with transaction.atomic():

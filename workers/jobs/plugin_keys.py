@@ -138,5 +138,6 @@ def dataset_named(name: str) -> str:
 def find_dataset(name: str) -> Dataset | None:
     """Return the row of an added dataset by its key, path or name."""
     rows = Dataset.objects.all()
+    # Users know a dataset by its path, without the family
     paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", FOLLOWING, "saved", "published")])
     return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

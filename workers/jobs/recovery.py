@@ -36,4 +36,5 @@ def recover() -> None:
 
 def _list_forsaken() -> list[Run]:
     """Return active runs without a flow and without a valid lease, after the grace period."""
+    # A run just created in the foreground also has no flow; it gets a minute to start
     return list(claims.list_claimable().filter(flow=None, due__lt=tell_time() - GRACE).only("pk"))

@@ -84,6 +84,7 @@ def index_layers(
     row = catalogue.look_at_model(plugin_keys.model_key(model_name))
     layers, left = _published_of(dataset, _named_layers(row, names))
     made = laboratory().index(row.name, dataset.key)
+    # Saves each finished part, so that a stopped job can resume
     made.prepare([layer.name for layer in layers], progress, insist=insist)
     note_index(dataset, layers)
     skipped = made.skipped()

@@ -106,6 +106,7 @@ class RoundThreads:
 
     def _play(self, run: Run) -> None:
         key = f"{run.pk}-{run.fence}"
+        # Its images and exemplars are in memory now
         self._recent.append(run.pk)
         self._began(key, run.pk)
         try:

@@ -31,6 +31,7 @@ def play_claimed(run: Run, *, any_model: bool = False) -> None:
     """Play one round and release the run. Its flow is charged for the time. `any_model` as in `run_round.play`."""
     from workers.jobs.run_round import play
 
+    # Events after this one are new, and their spans must be sent
     began, known = time.monotonic(), run.last_seq
     goes_on = True
     with logging_about(run=run.pk, round=run.rounds + 1), lease.hold_lease(run) as lost:

@@ -110,6 +110,7 @@ class DatabaseRunLog:
                 self._left = state
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
+        # Images before the event that shows them
         self.images.flush()
         payload = score_end(self.run, kind, payload)
         seen = self._known.last_seq

@@ -60,6 +60,7 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     """
     images = ImagesInDatabase()
     run_log = run_log_of(run, images, lost)
+    # A run that kills its workers must not be tried forever
     if run.claims > MAX_CLAIMS:
         run_log.append("failed", Ended(POISON.format(claims=run.claims - 1)))
         return False
@@ -191,6 +192,7 @@ class SandboxRunner:
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
         context = self.make_context(number, describer, stop)
+        # Once per run: they are the same for all experiments
         ordinary = self.ordinary_images() if number == 1 else ()
         try:
             result = sandbox().run(
@@ -208,6 +210,7 @@ class SandboxRunner:
             result = ExperimentResult("timeout", error=words, seconds=seconds, state=state)
         finally:
             self.run.image_bytes += budget.spent
+            # Also after a failure: stored images count against the run's budget
             Run.objects.filter(pk=self.run.pk).update(image_bytes=self.run.image_bytes)
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)

@@ -135,6 +135,7 @@ def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Fa
     for seed in seeds:
         trial = superposition.Superposition(seed=seed, concepts=concepts, **wish)
         drawn = [superposition.draw_independently(concepts, each) for each in (2 * seed, 2 * seed + 1)]
+        # Different draws for training and measuring
         found["independent"].append(superposition.find_recovery(trial, drawn[0], drawn[1], progress))
         rows = [superposition.draw_rows(each, seed) for each in (shown, fresh)]
         found["scenes"].append(superposition.find_recovery(trial, rows[0], rows[1], progress))

@@ -76,6 +76,7 @@ def write_missing() -> None:
 
     keys = list(Image.objects.filter(has_thumbnails=False).order_by("key").values_list("key", flat=True)[:AT_ONCE])
     for key in keys:
+        # Missing thumbnails are only slow, so a shutdown does not wait
         if lease.stopping.is_set():
             return
         try:

@@ -42,5 +42,6 @@ def find_turn(line: Sequence[Place]) -> tuple[int, int]:
     Flows up to this position are visited `cycle` times, those after it once less. The line must not be empty.
     """
     cycles = [each.visits for each in line]
+    # Nothing is served in earlier cycles
     cycle = min(cycles)
     return cycles.index(cycle), cycle

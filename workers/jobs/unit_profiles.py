@@ -43,6 +43,7 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         rows.append(Exemplar(profile=profile, rank=rank, activation=exemplar.activation, **keys))
     index, place = laboratory().index_of(spec), laboratory().subject(spec).spec
     record = index.unit(place.layer, place.unit)
+    # Files and rows of images before the exemplars that refer to them
     images.flush()
     with transaction.atomic():
         profile.exemplars.all().delete()

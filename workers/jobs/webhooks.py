@@ -72,6 +72,7 @@ class WebhookSender:
         with self._lock:
             free = sorted(due - self._busy, key=lambda pk: self._served.get(pk, 0.0))
             for pk in free[: THREADS - len(self._busy)]:
+                # One thread per webhook, so that a slow receiver delays only itself
                 self._busy.add(pk)
                 self._pool.submit(self._serve, pk)
         return True

@@ -31,6 +31,7 @@ takes the runs from the zip of this folder.
 def write_card(head: str, chosen: str, counts: Mapping[ExportSubject, int], bundle: str = "") -> str:
     """Return the text of the card. `counts` holds the rows of each table, `head` is YAML, `bundle` is the folder of
     full runs or ""."""
+    # The first table is the default configuration, which needs no name
     first = next(iter(counts))
     loads = [f'{first} = load_dataset("this folder", split="train")']
     loads += [f'{what} = load_dataset("this folder", "{what}", split="train")' for what in counts if what != first]

@@ -69,6 +69,7 @@ def _place(row: dict[str, Any]) -> Iterator[_PlacedLabel]:
     for unit in row["units"]:
         model, layer, number = unit.rsplit(" / ", 2)
         yield _PlacedLabel(model, layer, int(number), row)
+    # A hidden unit leaves an empty list; the label itself is still exported
     if not row["units"]:
         yield _PlacedLabel(row["model"] or "", row["layer"] or "", row["unit"], row)
 
@@ -138,6 +139,7 @@ def _name_folder(folders: dict[tuple[str, str, int], str], model: str, source: s
     key = (model, source, number)
     if key not in folders:
         name = f"{_safe(model)}/{_safe(source)}" + (f"-{number}" if number > 1 else "")
+        # Different names may become equal by `_safe`
         taken = set(folders.values())
         folders[key] = name if name not in taken else f"{name}.{len(folders)}"
     return folders[key]

@@ -54,6 +54,7 @@ class _ZippedLabels(LabelFile):
         with tempfile.NamedTemporaryFile(prefix="maia-labels-") as part:
             for chunk in archive.chunks(LABELS_MEMBER, _MAX_LINES):
                 part.write(chunk)
+            # LabelFile opens the file by its name
             part.flush()
             inner = LabelFile(Path(part.name), self.layer)
             yield from inner

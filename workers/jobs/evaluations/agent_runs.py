@@ -114,6 +114,7 @@ def _draft(
     return Sweep(
         name=name[:120],
         evaluation=evaluation,
+        # The engine starts it when it is ready to score runs
         status=SweepStatus.PAUSED,
         task=procedure.task,
         question=procedure.question(evaluation, items[0]) if procedure.question else "",

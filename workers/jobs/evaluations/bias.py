@@ -42,6 +42,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         planted = getattr(laboratory().model(key), "planted", None)
         numbers = [layer.names.index(name) for name in planted] if planted else list(range(layer.units))
         count = int(evaluation.options.get("units") or DEFAULT_UNITS)
+        # Seeded, so that the same evaluation can be repeated
         if len(numbers) > count:
             numbers = sorted(random.Random(f"classes {seed}").sample(numbers, count))
         items += [make_item(layer, number, f"seed {seed}", AGENT) for number in numbers]

@@ -45,6 +45,7 @@ def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
         if spent >= evaluation.cost_limit:
             return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
         left, following = evaluation.cost_limit - spent, GROWTH * _find_reply_cost(evaluation)
+        # Stop before the limit: the cost of a reply is known only after it is paid
         if following > left and _has_open_runs(evaluation):
             return (
                 f"Its budget of ${evaluation.cost_limit:.2f} leaves ${left:.2f}, and the next reply may cost "

@@ -105,6 +105,7 @@ def _list_means(side: _Side) -> Iterator[Figure]:
 def _compare(side: _Side) -> list[Figure]:
     """Compare the circuit with each control, paired by class."""
     methods = side.list_methods()
+    # The exact effect if it was measured, else its approximation by gradients
     own = next((each for each in ("effect", "gradients") if each in methods), "")
     pairs = [
         figures.Comparison(

@@ -39,6 +39,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     if classes is None:
         raise RequestError(f"{model} knows no classes, so nothing of it rests on a circuit. Choose a classifier.")
     layer = _find_layer(model, layers, [str(each) for each in options.get("layers") or []])
+    # A small classifier may have fewer classes
     count = min(int(options.get("units") or evaluation.row_of_kind.units), classes.units)
     chosen = sorted(random.Random(f"classes {evaluation.seed} {model}").sample(range(classes.units), count))
     studied = [str(each) for each in options.get("autoencoders") or []] or [model]

@@ -140,6 +140,7 @@ def compare(pairs: Sequence[Comparison]) -> list[Figure]:
     comparisons."""
     measured, tests = [], []
     for pair in pairs:
+        # Paired: only units that both sides scored
         both = sorted(pair.first.keys() & pair.second.keys())
         one, two = (np.array([side[unit] for unit in both], dtype=np.float64) for side in (pair.first, pair.second))
         measured.append(estimate_difference(one, two) if both else Estimate(why="no unit has both"))

@@ -57,6 +57,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 def _choose(model: FunctionModel, layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iterator[int]:
     """Yield functions that can be called and scored. Count the others by reason."""
     numbers = list(range(layer.units))
+    # Each family has its own order, so choosing fewer families changes no function
     random.Random(f"functions {seed} {layer.name}").shuffle(numbers)
     for number in numbers:
         if not count:
@@ -95,6 +96,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     finally:
         if judge:
             item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + judge.cost}
+    # An error rather than a score of 0
     if found.outcome == "not judged":
         raise MissingPart(found.why)
     item.reason = item.reason or found.why or ("" if found.outcome == "scored" else found.outcome)

@@ -133,6 +133,7 @@ def _read_scores(items: Items, source: str, name: str) -> list[float]:
 
 def _estimate(items: Items, source: str, name: str) -> Estimate:
     """Return the mean, with its interval cut to the possible range."""
+    # Student's interval may exceed the range of a score
     found, least = estimate_mean(_read_scores(items, source, name)), _SCORES[name][2]
     if found.low is None or found.high is None:
         return found

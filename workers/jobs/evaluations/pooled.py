@@ -56,6 +56,7 @@ def compare_pooled(evaluation: Evaluation, progress: Progress) -> Iterator[None]
         if item.unit_id and _prompts_of(item):
             units[item.unit_id].append(item)
     for done, (unit, items) in enumerate(units.items()):
+        # A single source has no pool to share
         if len({item.source for item in items}) < 2:
             continue
         pool = sorted({prompt for item in items for prompt in _prompts_of(item)})

@@ -130,6 +130,7 @@ def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:
     once."""
     items = evaluation.items.filter(source=AGENT, status=ItemStatus.DONE, group=item.group).exclude(label="")
     known = dict(items.order_by("position").values_list("unit", "label"))
+    # Database order is arbitrary; the shuffle must be reproducible
     units = sorted(known)
     if item.unit_id not in known or len(units) < 2:
         item.reason = "No other unit of its group has a label to deal."

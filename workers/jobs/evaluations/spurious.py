@@ -77,6 +77,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         ready = _prepare_seed(evaluation, seed, progress)
         catalogue.look_at_dataset(ready.dataset)
         if ready.card:
+            # Runs on its latents need the model in the catalogue
             sparse.register(asdict(ready.card), evaluation.owner)
         layers = {layer.name: layer for layer in find_layers(ready.studied)}
         for unit in ready.units:

@@ -71,6 +71,7 @@ class Steps:
         if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
             return None
         asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)
+        # All sources of a unit become ready together, so an unfinished evaluation stays balanced
         ready = left.filter(status=ItemStatus.PLANNED).exclude(Exists(asked.filter(unit=OuterRef("unit"))))
         early = left.exclude(IS_LATE)
         return ready.exclude(IS_LATE).first() or (None if early.exists() else ready.first())

@@ -38,6 +38,7 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     chosen: list[tuple[float, EvaluationItem, str]] = []
     for kind, wanted in _share_out(count, {kind: layers[kind].units for kind in KINDS}).items():
         layer = layers[kind]
+        # The seed fixes the batch, so evaluations of other agents can reuse it
         numbers = sorted(random.Random(f"synthetic neurons {seed} {kind}").sample(range(layer.units), wanted))
         # Kinds alternate, so that an unfinished batch has its share of each
         chosen += [((at + 0.5) / wanted, make_item(layer, number, kind, ""), kind) for at, number in enumerate(numbers)]

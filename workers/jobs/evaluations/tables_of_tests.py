@@ -47,6 +47,7 @@ def read_test_scores(check: LabelCheck) -> dict[str, float | None]:
 def tabulate_tests(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultTable]:
     """Return medians by source, each label of the first source, and rank correlations between tests; no tables if no
     label was tested this way. Missing scores are left out."""
+    # Checks from before these tests have no such scores
     if not any(item.scores.get("detection") is not None for item in items):
         return []
     first = figures.of_source(items, sources[0])

@@ -71,8 +71,10 @@ def _make(evaluation: Evaluation) -> Judge | None:
     """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none. Sources that
     were added later are compared with the agent."""
     compared = {key for trial in _own_trials(evaluation) for key in trial.sources}
+    # Labels of people wait until all are written; shuffled ones are known to be wrong
     left_out = {SHUFFLED, *([PERSON] if list_waiting(evaluation).exists() else [])}
     new = [key for key in list_comparable(evaluation) if key not in compared | left_out]
+    # Later sources need a common reference with the earlier trials
     chosen = [AGENT, *new] if compared else new
     problem, trial = "", None
     if new:

@@ -38,6 +38,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     laboratory().index(model, dataset).prepare([layer.name for layer in layers], progress)
     chosen: list[tuple[float, int, EvaluationItem]] = []
     for place, layer in enumerate(layers):
+        # The remainder goes to the first layers
         share = count // len(layers) + (place < count % len(layers))
         numbers = draw_alive(layer, dataset, share, f"units {evaluation.seed} {layer.name}")
         drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]

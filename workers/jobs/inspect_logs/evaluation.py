@@ -92,6 +92,7 @@ def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> 
     found: dict[str, Json] = {scores.LABEL: {"value": label, "answer": label}} if label else {}
     found |= scores.of_values(figures, label)
     metadata = {name: _plain(value) for name, value in told.items() if name not in {"scores", "label"}}
+    # Derived, so that exporting again gives the same sample
     uuid = hashlib.sha256(f"{item.evaluation_id} {item.pk}".encode()).hexdigest()[:22]
     shared: Json = {
         "id": item.position,

@@ -92,6 +92,7 @@ class Log:
         return "started" if "started" in statuses else "success"
 
     def _spec(self, created: datetime) -> Json:
+        # The same runs give the same ids
         key = hashlib.sha256("\n".join(self.told.get("uuid", {})).encode()).hexdigest()
         ids = [each["id"] for each in self.summaries]
         return {

@@ -32,6 +32,7 @@ class Attachments:
 
     def text(self, text: str) -> str:
         """Return a text that Inspect reads back unchanged: a text that looks like a reference becomes an attachment."""
+        # Inspect would replace such a text by a missing attachment
         if not text.startswith(PROTOCOL):
             return text
         key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -111,6 +111,7 @@ class Transcript:
 
     def events(self) -> Iterator[Json]:
         """Yield all events. A span left open ends with the run."""
+        # Spans of programs that have not ended
         begun: list[int] = []
         for row in self.rows:
             content = row.content

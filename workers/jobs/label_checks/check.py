@@ -69,6 +69,7 @@ def run_or_wait(check_id: int, progress: Progress) -> LabelCheck:
     Raises Cancelled.
     """
     while (check := run_check(check_id, progress)) is None:
+        # Claimed by another worker: see whether it has finished
         check = LabelCheck.objects.get(pk=check_id)
         if check.status not in (CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UNFINISHED):
             break

@@ -77,6 +77,7 @@ def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenP
         plugin = laboratory().prompt_writer(named)
         writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
     check.kept["prompts"] = {"writer": writer, "positive": list(prompts.positive), "neutral": list(prompts.neutral)}
+    # At once: prompts cost money, and the check may still break off
     check.save(update_fields=["kept"])
     return writer, prompts
 

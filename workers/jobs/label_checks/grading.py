@@ -41,6 +41,7 @@ class LabelGrader:
         if (unit := find_unit_of(run)) is None:
             return Graded(step.round, label, left=step.left, reason="The unit is not in the catalogue.")
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
+        # The agent sees these results, so the final check needs other images
         tried = replace(method, split=DEVELOPMENT, seed=TRIAL_SEED)
         check = request_check(unit, label, tried, enqueue=False, unpriced=run.unpriced)
         check = run_or_wait(check.pk, self.run_log.progress) if check.is_open else check

@@ -38,6 +38,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
     key = registry.TOOLSETS[toolset].generator
     generator = lab.generator(key)
     name = f"{key} {getattr(generator, 'revision', '')}".strip()
+    # Prompts can be too long for an index
     hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}
     rows = GeneratedImage.objects.filter(generator=name, prompt_hash__in=hashes.values())
     found = {(row.prompt_hash, row.seed): row for row in rows}

@@ -30,6 +30,7 @@ def measure_error(
         return None
     own = list(dict.fromkeys(each.image for each in generated.positive))[:MAIA]
     _, foreign, _ = find_foreign_images(check, unit)
+    # Prompts of two labels may give the same image
     strange = [key for key in dict.fromkeys(foreign) if key not in own]
     absent = (strange or list(dict.fromkeys(each.image for each in generated.neutral)))[:MAIA]
     if not own or not absent:

@@ -33,4 +33,5 @@ def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
 
 def _count(results: Sequence[ExperimentEnded]) -> int:
     """Count the recorded tests of labels that gave a score."""
+    # From the record, so that a restarted worker continues the count
     return sum(call.name == f"tools.{TOOL}" and not call.failed for result in results for call in result.calls)

@@ -52,6 +52,7 @@ def check_natural(
     """
     lab, spec = unit.lab, unit.spec
     try:
+        # Measuring is cheap compared with judging, so the pilot is measured in full
         pilot = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error)), None

@@ -79,6 +79,7 @@ def _fuzz_parts(
     progress: Progress = no_progress,
 ) -> FuzzingResult:
     """Ask about parts of the images with the highest activation, up to `most` of each kind."""
+    # Twice as many, because each image gives one part of either kind
     places = choose_top(held.activations, threshold, 2 * most)
     if why := explain_few_parts(len(places) // 2, len(places) // 2):
         return FuzzingResult(Estimate(None, n=len(places), why=why))

@@ -81,9 +81,11 @@ def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> 
         for expected, images in ((True, drawn.positive), (False, drawn.neutral))
         for key in _choose_known(images)
     ]
+    # Known cases must not be recognizable by their position
     random.Random(check.key).shuffle(questions)
     for position, question in enumerate(questions, 1):
         question.label_check, question.position = check, position
+    # A check with questions but without the flag would never resume
     with transaction.atomic():
         PresenceQuestion.objects.bulk_create(questions)
         check.waits_for_people = True

@@ -49,6 +49,7 @@ def judge_enough_images(
     held = read_held_out(check, unit, progress, count)
     if len(held.positions) == n:
         return pilot, said
+    # Only the new images: the pilot has been judged
     more = ask_free_judge(named, check.text, held.only(slice(n, None)), progress)
     return held, replace(said, answers=np.append(said.answers, more.answers))
 

@@ -45,6 +45,7 @@ def ask(
     backbone."""
     for attempt in range(ATTEMPTS):
         try:
+            # Another seed for each attempt, or the same unreadable reply may come back
             reply = backbone.reply(messages, read_image, lambda _: progress("Asking", 0, 1), seed + attempt)
         except ContentRefused as error:
             spend(usage_of(error))

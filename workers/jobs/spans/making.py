@@ -169,6 +169,7 @@ class _SpanMaker:
     def _add_calls(self, event: Event, program: SpanRow, calls: Sequence[ToolCall]) -> None:
         """Add the calls in order. Only their durations were measured, so each starts when the previous one ends."""
         start = program.start
+        # A program may call tools thousands of times
         for place, call in enumerate(calls[:MAX_CALLS]):
             end = min(start + make_delta(call.seconds), program.end)
             said: dict[str, Value] = {"maia.start_estimated": True}

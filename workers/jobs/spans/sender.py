@@ -43,6 +43,7 @@ def send_spans(collector: Collector, run: Run, seq: int = 0) -> tuple[int, int]:
 
     Raises CollectorDown, SpansRefused.
     """
+    # All events, because spans of later ones refer to earlier ones
     rows = spans_of(run, list(run.events.order_by("seq")), with_content=settings.OTEL_CONTENT)
     new = [each for each in rows if each.seq > seq]
     return len(new), collector.send(new)
