@@ -94,6 +94,7 @@ def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seco
     # Failed items whose run is paused or blocked count as left, because their run may continue
     if not lists.state_of(lists.with_progress(Evaluation.objects.all()).get(pk=evaluation.pk)).left:
         raise StateConflict("Every item of this evaluation is done. Start a new evaluation to measure again.")
+    # None keeps a limit; it cannot be removed here
     evaluation.cost_limit = evaluation.cost_limit if cost is None else cost
     evaluation.seconds_limit = evaluation.seconds_limit if seconds is None else seconds
     evaluation.save(update_fields=["cost_limit", "seconds_limit"])

@@ -87,6 +87,7 @@ def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
     items_a, items_b = _read_items(a), _read_items(b)
     both = [(items_a[key], items_b[key]) for key in items_a if key in items_b]
     pairs = [ItemPair(_name(one, names), one, other) for one, other in both]
+    # Items without a score on both sides are neither better nor worse
     changed = [(pair.difference, pair) for pair in pairs if pair.difference is not None]
     worse = sorted(((by, pair) for by, pair in changed if by < -MIN_CHANGE), key=lambda each: each[0])
     # Shown separately: a missing score is not a worse one

@@ -39,6 +39,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     options, kind = evaluation.options, KINDS[evaluation.kind]
     units = kind.count_units(options.get("units", kind.units), len(options.get("layers", ())))
     autoencoders = len(options.get("autoencoders", ()))
+    # A source may label fewer units than were chosen
     units = min(units, labels) if labels is not None else units
     repeats = options.get("repeats", 1)
     sources, hints = len(options.get("sources", ())), bool(options.get("hints"))

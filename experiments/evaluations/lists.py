@@ -153,6 +153,7 @@ def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
     """Return keys of items to hide: the viewer still has to judge their system blind, or people are labelling their
     unit."""
     written = evaluation.items.filter(unit__in=list_written_units())
+    # Hidden from all, also from admins, until the people have finished
     unread = set(written.order_by().values_list("pk", flat=True))
     if not names.hidden:
         return unread

@@ -140,6 +140,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     state, names = lists.state_of(row), Names(user)
     role = access.role_in(request) or Role.VIEWER
+    # Hides buttons only; the actions check again
     may_change = role >= actions.STARTS and access.may_change(user, row.owner_id)
     context: dict[str, Any] = {
         "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),

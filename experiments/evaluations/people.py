@@ -37,6 +37,7 @@ def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
 def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """Add an item and a run for a quarter of the units of each group, at least one, drawn by the evaluation's seed.
     Does nothing if people were asked before."""
+    # Asking twice must not give people the same units again
     if evaluation.items.filter(source=PERSON).exists():
         return []
     # One item per unit, whatever the number of sources

@@ -52,6 +52,7 @@ def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[Bias
 
 def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:
     about, statement, effect, p, adjusted_p, verdict, *_ = row
+    # A statement that could not be tested has no effect
     value = effect.value
     interval = None if value is None else Interval.on(AXIS, value, effect.low, effect.high)
     sets = _find_sets(item, statement.text) if item else []

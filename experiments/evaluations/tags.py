@@ -48,6 +48,7 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
 @register.filter
 def in_digits(value: float | None) -> str:
     """Format a number of a table or score. Counts have no decimals."""
+    # 0 and 1 as floats are shares, so they keep their decimals
     is_count = value is not None and value == round(value) and (abs(value) >= 2 or isinstance(value, int))
     return f"{value:.0f}" if is_count and value is not None and abs(value) < 1e12 else figure(value)
 

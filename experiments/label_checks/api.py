@@ -93,6 +93,7 @@ SHARED = ("id", "text", "dataset", "split", "status", "reason", "created", "meas
 def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
     """Return the main scores, and the unit if the viewer may know it."""
     place = lists.place_of(row)
+    # Without the place, the label can be read but not linked to the hidden system
     if place is None or names.holds_back(*place):
         model, layer, unit = None, None, None
     else:

@@ -45,6 +45,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
     """Return everything that the page shows of the result."""
     found = hide_truth(read_check(check), lists.place_of(check), names)
     natural, generated = found.natural, found.generated
+    # One scale for all images of the page, natural and generated
     values = [*(natural.activations if natural else ())]
     threshold = generated.exemplar_mean if generated else None
     cards = _read_cards(found)

@@ -46,6 +46,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
     place = lists.place_of(row)
     # Deleting a unit deletes its checks
     assert place is not None, "a check goes with its unit"
+    # The page is open to all; only the name and link of a hidden unit are replaced
     hides = names.holds_back(*place)
     called = registry.blind_name(registry.BLINDED_KIND, *place) if hides else str(row.unit)
     role = access.role_in(request) or Role.VIEWER
@@ -138,6 +139,7 @@ def _find_subject(run: int | None, label: int | None) -> tuple[Run | None, Label
     if run is not None:
         return get_object_or_404(Run.objects.select_related("label_check"), pk=run), None
     row = get_object_or_404(visible_to(Label.objects.select_related("label_check", "run")), pk=label)
+    # A run's labels are alternatives, so they are checked together
     if row.run_id and row.source == "run":
         return row.run, None
     _unit_of(row)

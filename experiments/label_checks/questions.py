@@ -20,6 +20,7 @@ MAX_JUDGES = 10
 
 def count_wanted(check: LabelCheck) -> int:
     """Return the number of answers wanted per image, at least 1."""
+    # Options are JSON and may come from an import
     wanted = check.options.get("judges")
     return min(max(int(wanted), 1), MAX_JUDGES) if isinstance(wanted, int | float) else 1
 

@@ -73,12 +73,14 @@ def choose_method(
     """
     fitting = compatibility.fitting(model)
     images = dataset or fitting["dataset"]
+    # Scenes of toybox list what they show
     toys = compatibility.is_toybox(model)
     asks = backbone not in ("", compatibility.SCRIPTED, compatibility.SCRIPTED_FUNCTIONS, compatibility.PERSON)
     writer = compatibility.TOYBOX if toys else BACKBONE if asks else ""
     judge = compatibility.TOYBOX if toys else settings.LAB_PRESENCE_JUDGE or (BACKBONE if asks else "")
     asked = (backbone, backbone_model) if asks and not toys else ("", "")
     judge = PEOPLE if people else judge
+    # Only images of toybox have scenes; other datasets need a model that looks
     free = compatibility.TOYBOX if images.startswith(compatibility.TOYBOX) else settings.LAB_PRESENCE_JUDGE
     guess = free if judge in (BACKBONE, PEOPLE) else ""
     return CheckMethod(images, fitting["toolset"], writer, judge, *asked, judges=max(people, 1), guess=guess)

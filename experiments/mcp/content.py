@@ -64,6 +64,7 @@ def _load_within(keys: Sequence[str]) -> dict[str, ImageContent]:
     """Return the images at the largest width at which all fit; at the smallest width, as many as fit."""
     found: dict[str, ImageContent] = {}
     for width in WIDTHS:
+        # All images at the same width, so that they can be compared
         found, left = {}, MAX_IMAGE_BYTES
         for key, response in _read(keys, width):
             left -= len(response.content)

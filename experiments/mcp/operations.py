@@ -41,6 +41,7 @@ class Operations:
         self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None, if_match: str = ""
     ) -> OperationAnswer:
         """Call an operation. Raises ToolError with the problem."""
+        # Tools pass every argument; empty ones mean no filter
         given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
         return await entry.in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
 

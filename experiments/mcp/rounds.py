@@ -76,7 +76,7 @@ async def ask(
 
 
 async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
-    """Become the experimenter of a run, whoever wrote its earlier replies; a reply in progress is finished first. The
+    """Become the experimenter of any run, also of one that an agent began; a reply in progress is finished first. The
     answer has instructions, the rounds so far, and the latest result with its images. Works for your own run too.
     Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)

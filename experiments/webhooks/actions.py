@@ -88,6 +88,7 @@ def send_test(actor: Actor, webhook: Webhook) -> WebhookDelivery:
     actor.require(Role.ADMIN)
     if not webhook.active:
         raise StateConflict("This webhook is paused, so nothing is sent. Resume it first.")
+    # Through the outbox, so that the test takes the same path as real events
     delivery = outbox.announce_test(webhook)
     audit.record(actor, Verb.WEBHOOK_TESTED, webhook)
     return delivery

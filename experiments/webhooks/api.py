@@ -89,6 +89,7 @@ def read_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
 def create_webhook(request: HttpRequest, wanted: WebhookIn) -> Status[WebhookMade]:
     """An Idempotency-Key has no effect, because repeating the answer would mean storing the secret."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    # Stored with the webhook: workers have no request to take it from
     site = request.build_absolute_uri("/").rstrip("/")
     return Status(201, _with_secret(actions.add(actor, wanted.address, wanted.kinds, wanted.shape, site)))
 

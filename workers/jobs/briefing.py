@@ -51,6 +51,7 @@ def scale_of(spec: SystemSpec, toolset: str) -> str:
         return ""
     subject = lab.subject(spec)
     ordinary, exemplars = subject.ordinary(), subject.exemplars()
+    # Published exemplars come without activations of other images
     parts = [] if ordinary else [ORDINARY_UNKNOWN]
     if ordinary is not None:
         median, q90, q99 = map(format_activation, (ordinary.median, ordinary.q90, ordinary.q99))

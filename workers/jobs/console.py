@@ -110,6 +110,7 @@ def _steering_in_words(payload: Payload, kind: str) -> str:
             return f"Forked from run {payload.run} after round {payload.round}.\n"
         case events.WaitingForPerson():
             return f"Round {payload.round} is a person's to write, on the run's page.\n"
+    # Any other kind of event is shown by its texts
     texts = {name: value for name, value in vars(payload).items() if isinstance(value, str) and value}
     who = texts.pop("who", "")
     return heading(title_of(kind), who) + "".join(textwrap.indent(text, "  | ") + "\n" for text in texts.values())

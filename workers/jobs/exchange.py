@@ -154,6 +154,7 @@ def take_import(job: Job, progress: Progress) -> str:
     """Run a job of kind "import". Return what was imported. The file is removed afterwards, unless the import will be
     resumed."""
     row = Import.objects.get(job=job)
+    # Imported runs need an owner
     if job.asked_by is None:
         raise ExchangeError("The account of the person who uploaded this file was deleted.")
     if not transfers.exists(row.place):
@@ -250,6 +251,7 @@ def remove_expired() -> None:
     wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}
     waiting = Job.objects.filter(import_of__isnull=False, status__in=[*MOVING, JobStatus.STOPPED])
     brought = {str(pk) for pk in waiting.values_list("import_of", flat=True)}
+    # Files of deleted rows, and of workers that died while writing
     for folder, names in (("exports", wanted), ("imports", brought)):
         transfers.remove_others(folder, names, FORGOTTEN_SECONDS)
     transfers.remove_broken(FORGOTTEN_SECONDS)

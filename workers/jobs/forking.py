@@ -32,6 +32,7 @@ def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
     if run.parent is None:
         raise RequestError("The run that this one was to be forked from is gone, and its rounds with it.")
     with transaction.atomic():
+        # Another worker may have taken the run over
         row = Run.objects.select_for_update().get(pk=run.pk)
         if row.fence != run.fence or row.has_ended:
             raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")

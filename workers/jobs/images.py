@@ -85,6 +85,7 @@ class ImagesInDatabase:
         """
         if key not in self.writing:
             return encode_png(self.known[key][0]) if key in self.known else _data_of(key)
+        # Not started yet: encoding here is faster than waiting for the queue
         if self.writing[key].cancel():
             data = encode_png(self.known[key][0])
             self.writing[key] = io_pool.submit(write, key, data)

@@ -71,6 +71,7 @@ def build_laboratory() -> Laboratory:
         find_sandbox=sandbox,
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
+    # Before the laboratory is used: plug-ins add to the registry
     plugin_reports[:] = load_plugins(settings.PLUGINS, settings.PLUGIN_SECONDS)
     return Laboratory(known)
 

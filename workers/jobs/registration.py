@@ -47,6 +47,7 @@ def add_model(job: Job, progress: Progress) -> str:
 def add_dataset(job: Job, progress: Progress) -> str:
     """Run a job of kind "dataset"."""
     written = job.subject.strip()
+    # Workers run in another folder than the user's terminal
     if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATASETS, written):
         raise UnknownName(f"{written!r} is not an absolute path. Write one such as /data/photographs.")
     progress(f"Counting the images of {written}", 0, 1)

@@ -114,6 +114,7 @@ class DatabaseRunLog:
         self.images.flush()
         payload = score_end(self.run, kind, payload)
         seen = self._known.last_seq
+        # Stated biases are tested on the run's own images before the end is recorded
         if isinstance(payload, Ended) and payload.conclusion.bias:
             payload = add_tests(payload, [each.payload for each in self.read().events])
         if isinstance(payload, Replied):
@@ -124,6 +125,7 @@ class DatabaseRunLog:
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
         event = Event(row.seq, row.kind, row.content)
+        # The agent must read the note before it concludes
         if kind == "concluded" and row.kind == "note":
             self._read_on()
             return event

@@ -106,6 +106,7 @@ def first_event(run: Run) -> Started:
     laboratory().check(spec)
     if run.options.get("ablation"):
         _check_ablation(spec)
+    # versions() | Recorded once: a worker that is updated later must not change it
     made_with = _name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,

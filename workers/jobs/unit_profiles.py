@@ -46,6 +46,7 @@ def write(profile: UnitProfile, progress: Progress) -> None:
     # Files and rows of images before the exemplars that refer to them
     images.flush()
     with transaction.atomic():
+        # An index of other weights has other exemplars
         profile.exemplars.all().delete()
         Exemplar.objects.bulk_create(rows)
         _note_figures(profile, record)

@@ -70,6 +70,7 @@ class WebhookSender:
             return False
         due = set(_list_due().order_by().values_list("webhook_id", flat=True).distinct())
         with self._lock:
+            # Least recently served first, so that each webhook gets its turn
             free = sorted(due - self._busy, key=lambda pk: self._served.get(pk, 0.0))
             for pk in free[: THREADS - len(self._busy)]:
                 # One thread per webhook, so that a slow receiver delays only itself

@@ -135,6 +135,7 @@ def _draft(
 
 def _find_limits(evaluation: Evaluation) -> dict[str, float | None]:
     """Return the limits of each run: the defaults, without a cost limit if the price is unknown."""
+    # Without a price, no cost limit could ever be reached
     known = laboratory().backbone(evaluation.backbone, evaluation.backbone_model).price_known
     return {**DEFAULT_LIMITS, "cost": DEFAULT_LIMITS["cost"] if known else None}
 

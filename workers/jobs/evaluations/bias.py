@@ -52,6 +52,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
     del evaluation, progress
     run = read_run(item)
+    # The column is limited
     item.label, item.reason = str(run.conclusion.get("bias") or "")[:1000], ""
     statements = _check(run)
     item.evidence = {

@@ -53,6 +53,7 @@ def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
             )
         cost = left - following
     if evaluation.seconds_limit is not None:
+        # Seconds of work, not of waiting
         seconds = evaluation.seconds_limit - _find_seconds(evaluation)
         if seconds <= 0:
             return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "

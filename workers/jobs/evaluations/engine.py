@@ -181,6 +181,7 @@ def summarise(evaluation: Evaluation) -> None:
     """Save the figures of the items scored so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
     result = find_procedure(evaluation).summarise(evaluation, items)
+    # Why the judge compared nothing, which is known only after the items
     if problem := evaluation.prepared.get(PROBLEM):
         result = replace(result, notes=(*result.notes, ResultNote(str(problem))))
     Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))

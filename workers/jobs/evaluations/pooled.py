@@ -60,6 +60,7 @@ def compare_pooled(evaluation: Evaluation, progress: Progress) -> Iterator[None]
         if len({item.source for item in items}) < 2:
             continue
         pool = sorted({prompt for item in items for prompt in _prompts_of(item)})
+        # Changes with any prompt or label, so that stale scores are replaced
         named = sha256("\n".join([*pool, *(item.label for item in items)]).encode(errors="surrogatepass")).hexdigest()
         # Already scored on exactly this pool
         if all(item.scores.get(POOL) == named[:12] for item in items):

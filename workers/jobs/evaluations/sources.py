@@ -116,6 +116,7 @@ def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     if not masked:
         item.reason = "No image of the dataset activates it."
         return ""
+    # The scripted scientist is no language model; toybox has a labeller for it
     if evaluation.backbone == "scripted":
         return laboratory().one_shot_labeller("toybox").label(masked)
     backbone = find_backbone(evaluation.backbone, evaluation.backbone_model, sees=True, unpriced=evaluation.unpriced)

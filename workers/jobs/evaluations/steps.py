@@ -68,6 +68,7 @@ class Steps:
         """Return the first item that can be labelled: no run of its unit is in progress, so that an unfinished
         evaluation compares, and labels of other sources that it needs exist."""
         left = self._list_left()
+        # Checks that are already open come first
         if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
             return None
         asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)

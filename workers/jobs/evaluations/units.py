@@ -35,6 +35,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
     count = int(evaluation.options.get("units") or DEFAULT_UNITS)
     dataset = find_dataset(evaluation, model)
+    # Dead units are known only from the index
     laboratory().index(model, dataset).prepare([layer.name for layer in layers], progress)
     chosen: list[tuple[float, int, EvaluationItem]] = []
     for place, layer in enumerate(layers):

@@ -36,6 +36,7 @@ def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) ->
     if not check.options["writer"]:
         return GeneratedResult(problem=NOBODY)
     writer, prompts = _write_prompts(check, progress)
+    # The same seeds for all prompts, so that images of one prompt are reused
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
     sides = [_draw_side(toolset, side, seeds, progress) for side in (prompts.positive, prompts.neutral)]
     drawn = [row for side in sides for rows in side for row in rows]

@@ -44,6 +44,7 @@ def judge_enough_images(
     """
     said, n = ask_free_judge(named, check.text, pilot, progress), len(pilot.positions)
     count = plan_images(int((said.answers >= PRESENT).sum()), n)
+    # If nothing could be judged, more images will not help
     if check.split == DEVELOPMENT or count <= n or not np.isfinite(said.answers).any():
         return pilot, said
     held = read_held_out(check, unit, progress, count)

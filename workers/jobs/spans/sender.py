@@ -82,6 +82,7 @@ class SpanSender:
             return self._changed.wait_for(lambda: not (self._waiting or self._is_busy), seconds)
 
     def _put(self, run_id: int, seq: int) -> None:
+        # A run may be added again while it waits: keep the earlier start
         self._waiting[run_id] = min(seq, self._waiting.get(run_id, seq))
         if len(self._waiting) > MAX_WAITING:
             lost = next(iter(self._waiting))
