@@ -26,12 +26,12 @@ class HitOut(Schema):
 
     kind: str
     run: int | None
-    seq: int = Field(description="of the event it stands in; 0 for none")
+    seq: int = Field(description="number of the event with the text; 0 for none")
     model: str
     layer: str
     unit: int | None
     text: str
-    url: str = Field(description="of the page that shows it")
+    url: str = Field(description="address of the page that shows it")
 
 
 class Hits(Schema):
@@ -39,10 +39,8 @@ class Hits(Schema):
 
     items: list[HitOut]
     ranked: bool
-    total: int | None = Field(description="how many there are, where that is known")
-    kinds: dict[str, int] | None = Field(
-        description="how many of each kind there are, whichever `kind` was asked for, where that is known"
-    )
+    total: int | None = Field(description="number of hits, if known")
+    kinds: dict[str, int] | None = Field(description="number of each kind, even if `kind` was given, if known")
     next: str | None
 
 
