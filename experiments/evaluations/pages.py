@@ -292,7 +292,7 @@ def check_source(request: HttpRequest) -> HttpResponse:
         return redirect("evaluation-new")
 
 
-# --- what is done to one --------------------------------------------------------------------------------------
+# --- actions on an evaluation ---
 
 
 def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Evaluation], Any]) -> HttpResponse:

@@ -231,7 +231,7 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
     return number
 
 
-# --- opinions: no more than the pages show that person ---
+# --- reviews and verdicts: only what the pages show this person ---
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:

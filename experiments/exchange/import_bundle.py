@@ -257,7 +257,7 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     run.label_set.filter(source="run").update(label_check=run.label_check)
 
 
-# --- labels: a few queries, however many they are, since others wait to write meanwhile ---
+# --- labels: a fixed number of queries, because other writers wait meanwhile ---
 
 
 def save_labels(run: Run, data: Sequence[LabelTold]) -> None:

@@ -143,7 +143,7 @@ def _format_time(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 
-# --- back ---------------------------------------------------------------------------------------------------
+# --- from JSON ---
 
 
 def save(run: Run, said: Said) -> None:

@@ -161,7 +161,7 @@ def check_page(archive: Archive, folder: str) -> None:
             pass
 
 
-# --- what an event may hold: nothing so large that a page, a list or the database suffers ---
+# --- limits of events, so that pages, lists and the database stay fast ---
 
 
 def _check_payload(kind: str, payload: Json) -> None:

@@ -60,7 +60,7 @@ def _require_judges(people: int) -> None:
         raise InvalidInput(f"{people} people for each image: ask 1 to {MAX_JUDGES}.", "judges")
 
 
-# --- people who judge its images ---
+# --- judging by people ---
 
 
 @transaction.atomic

@@ -112,7 +112,7 @@ def note_index(dataset: Dataset, layers: list[Layer]) -> None:
             row.save(update_fields=["dead"])
 
 
-# --- units most like one ------------------------------------------------------------------------------
+# --- similar units ---
 
 
 def write_neighbours(profile: UnitProfile) -> None:

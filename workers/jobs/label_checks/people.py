@@ -109,7 +109,7 @@ def _notify_reviewers(check: LabelCheck, images: int) -> None:
         )
 
 
-# --- what they said -------------------------------------------------------------------------------------------
+# --- answers ---
 
 
 def list_asked(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress) -> HeldOut:
