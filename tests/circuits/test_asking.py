@@ -87,13 +87,13 @@ def test_what_a_worker_would_not_study_is_told(owner: User, circuit: Circuit) ->
     )
     for members, said in (
         ([], "not 0"),
-        (run.options["members"][:2], "is not the number of its circuit"),
+        (run.options["members"][:2], "does not stand"),
         (of_two, "belongs to other"),
         ([each | {"unit": 99} for each in run.options["members"][:1]], "is not here"),
     ):
         wrong = [CircuitMember(**each) for each in members]
         run.options = {"members": members}
-        run.unit = find_number(MEMBERS) if said == "is not the number of its circuit" else find_number(wrong)
+        run.unit = find_number(MEMBERS) if said == "does not stand" else find_number(wrong)
         assert said in find_unknown_part(run)
 
 
