@@ -172,7 +172,7 @@ def test_only_spurious_units_are_repaired(owner: User, every_kind: list[Evaluati
     row = Evaluation.objects.get(pk=by_kind["spurious"].pk)
     assert row.options["repair"] == 0.25
     assert row.job.status == "queued"
-    with pytest.raises(StateConflict, match="at work"):
+    with pytest.raises(StateConflict, match="is running"):
         actions.repair(Actor(owner), row, 0.0)
     row.options = {**row.options, "latents": 64}
     with pytest.raises(StateConflict, match="weighs units, not latents"):

@@ -89,9 +89,9 @@ def test_the_list_shows_as_many_imports_as_can_be_brought_together() -> None:
         ("unit 122.json", {"layer": "fc"}, {"layer": "fc", "unit": "122"}),
         ("history_2.json", {"layer": "fc"}, {"layer": "fc", "unit": "2"}),
         ("layer4_122.json", {"layer": "fc", "unit": "9"}, {"layer": "fc", "unit": "9"}),
-        ("history_2.json", {}, "Say which layer"),
-        ("layer4.json", {}, "Say which layer"),
-        ("layer4.json", {"layer": "layer4"}, "Say which unit"),
+        ("history_2.json", {}, "Enter the layer"),
+        ("layer4.json", {}, "Enter the layer"),
+        ("layer4.json", {"layer": "layer4"}, "Enter the unit"),
         ("layer3_122.json", {"layer": "layer4"}, "The file's name says layer layer3, the form layer4"),
     ],
 )

@@ -21,7 +21,7 @@ MAX_ALIKE = 10
 """Maximum number of runs that a thread takes in a row because it knows them or their model, before others of the
 flow."""
 _MAX_TRIES = 50
-"""Number of turns that other threads may take first before this thread gives up for now."""
+"""Number of turns that other threads may take first before this thread waits."""
 
 
 class Claimer:
