@@ -35,7 +35,7 @@ NOT_COMPARED = (
 )
 """Options that `compare` does not take: it decides them itself."""
 NOT_OF_AIM = tuple(name for name in NOT_COMPARED if name not in ("backbone", "backbone_model", "autoencoders"))
-"""The same for `aim`."""
+"""Options that `aim` does not take."""
 
 TELL_EVERY = 30.0
 """Seconds between two lines of progress in a file."""
@@ -332,8 +332,11 @@ def _in_words(figure: dict[str, Any]) -> str:
 
 
 def _nest(evaluation: Evaluation) -> dict[str, Any]:
-    """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}, those of functions by
-    their family: {"numeric": {"success": …, "low": …, "high": …, "n": …}}."""
+    """Return the figures nested by their dotted keys.
+
+    Shares are {"mono": {"right": …, "low": …, "high": …, "n": …}}, those of functions {"numeric": {"success": …,
+    …}}.
+    """
     found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
     for figure in map(encode, read_result(evaluation).figures):
         *path, last = figure["key"].split(".")
