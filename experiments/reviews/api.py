@@ -137,8 +137,7 @@ class ReviewOut(RowOut):
 
 
 class Submission(Body):
-    """`run_seq`: the run's last event that you have seen. `additional`: submit even if another reviewer took your
-    slot."""
+    """`run_seq`: the run's last event that you have seen. `additional`: submit even if your slot was taken."""
 
     run_seq: Whole
     additional: bool = False
@@ -212,8 +211,7 @@ def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[
 
 @router.post("/queues", response={201: QueueOut}, summary="Create a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
-    """Named reviewers are notified. A named run that cannot be queued is refused; a filter leaves out runs of
-    others."""
+    """Notifies named reviewers. Named runs that cannot be queued are refused; a filter leaves out runs of others."""
     by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
 
     def make() -> tuple[QueueOut, str]:
@@ -229,8 +227,7 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
 
 
 def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
-    """Return the runs to queue. Unlike the page, invalid filters and names of runs that cannot be queued are
-    refused."""
+    """Return the runs to queue. Unlike on the page, invalid filters and unsuitable runs are refused."""
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
     if plan.runs:
@@ -292,8 +289,7 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
 
 @router.post("/queues/{pk}/undo", response=ReviewOut, summary="Undo your last submission")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
-    """Turns your last submission in this queue back into a draft. Possible for ten minutes, and until you see other
-    reviews."""
+    """Turns your last submission here back into a draft, within ten minutes and until you see other reviews."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
 
@@ -355,8 +351,7 @@ def _find_review(item: ReviewItem, user: int) -> Review:
 
 @router.get("/queues/{pk}/items/{number}/reviews", response=list[ReviewOut], summary="List the reviews of an item")
 def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
-    """Lists the reviews that you may see. In a blind queue, there are none until you submit yours or the item is
-    complete."""
+    """Lists the reviews that you may see: in a blind queue, none until yours is submitted or the item is complete."""
     user = allow(request)
     item = _item_at(pk, number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")

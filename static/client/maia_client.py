@@ -63,7 +63,7 @@ class MaiaError(Exception):
 
 
 class _Bearer(requests.auth.AuthBase):
-    """Sends the token. It is in no stored header and no printed text, and ~/.netrc does not replace it."""
+    """Sends the token. It is not in the session's headers, is never printed, and ~/.netrc does not replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -92,8 +92,7 @@ class _Connection:
         return self._parse(self.send("GET", path, {k: v for k, v in params.items() if v is not None}))
 
     def post(self, path: str, body: Any = None, key: str = "") -> Any:
-        """Return the JSON response. Only for requests that are safe to repeat: idempotent, or with an idempotency
-        key."""
+        """Return the JSON response. Only for requests that are safe to repeat, such as with an idempotency key."""
         return self._parse(self.send("POST", path, None, body, key))
 
     def pages(self, path: str, most: int | None = None, **params: Any) -> Iterator[Row]:
@@ -125,8 +124,7 @@ class _Connection:
         raise AssertionError
 
     def _exchange(self, method: str, path: str, **asked: Any) -> tuple[int, str, bytes]:
-        """Return status, Retry-After and body of one response. Raises MaiaError for a redirect: the token is sent to
-        no other host."""
+        """Return status, Retry-After and body of one response. Raises MaiaError for a redirect, which gets no token."""
         address = f"{self.url}/api/v1{path}"
         asked |= {"auth": self.auth, "timeout": TIMEOUT, "allow_redirects": False, "stream": True}
         with self.session.request(method, address, **asked) as answer:
@@ -181,8 +179,7 @@ class Maia:
         return f"Maia({self._http.url!r})"
 
     def ask(self, question: str, *, key: str = "", **fields: Any) -> MaiaRun:
-        """Start a run with `model`, `layer`, `unit`, `backbone` and other fields of POST /runs. Repeating a `key`
-        starts no second run."""
+        """Start a run with `model`, `layer`, `unit` and more of POST /runs. A repeated `key` starts no second run."""
         body = {"question": question, **{name: value for name, value in fields.items() if value is not None}}
         return MaiaRun(self, self._http.post("/runs", body, key or str(uuid.uuid4())))
 
@@ -273,7 +270,7 @@ class MaiaRun:
         return list(self._maia._http.pages("/experiments", run=self.id, order="oldest"))
 
     def observations(self, limit: int | None = None, **filters: Any) -> Any:
-        """Return a pandas DataFrame of the images that it logged, with the API's names as columns."""
+        """Return a pandas DataFrame of the images that it logged. Columns are named as in the API."""
         try:
             import pandas as pd
         except ImportError:
@@ -282,13 +279,11 @@ class MaiaRun:
         return pd.DataFrame(list(self._maia.observations(limit, **filters, run=self.id)), columns=list(COLUMNS))
 
     def images(self, limit: int = 24, *, sort: str = "strongest", masked: bool = False) -> MaiaImages:
-        """Return images that it logged, with activations; a notebook shows them. `masked` shows only what drives the
-        unit."""
+        """Return images that it logged, with activations. `masked` shows only what activates the unit."""
         return MaiaImages(self._maia._http, self._maia.observations(limit, run=self.id, sort=sort), masked=masked)
 
     def check(self, timeout: float | None = None) -> Row:
-        """Return the figures of its labels on unseen images, such as pearson and auprc. Raises MaiaError if there
-        are none."""
+        """Return the figures of its labels on unseen images, such as pearson. Raises MaiaError if there are none."""
         http = self._maia._http
         number = int(http.post("/checks", {"run": self.id})["id"])
         return _wait(f"Label check {number}", lambda: http.get(f"/checks/{number}"), timeout)
@@ -383,8 +378,7 @@ def _parse_address(url: str) -> str:
         is_odd = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
     except ValueError:
         is_odd = True
-    # It may be a token by mistake, so only its beginning is shown
-    if is_odd:
+    if is_odd:  # it may be a token by mistake, so only its beginning is shown
         raise MaiaError(f"The address {url[:9]!r}… is odd" if url else "No address is given", remedy)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise MaiaError("The address has more than a place", f"Leave out passwords, ? and #. {remedy}")
