@@ -168,12 +168,11 @@ def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
 
 
 def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Estimate:
-    """Estimate the share of the gap from `base` to `ceiling` that was closed: (mean reached - mean base) / (mean
-    ceiling - mean base).
+    """Estimate which share of the gap from `base` to `ceiling` was closed.
 
-    The interval is Fieller's for a ratio of means (1954). All are (seeds,) for the same seeds in the same order.
-    Values below 0 and above 1 are possible. The figure is None without a gap, and has no interval if the gap may be
-    0. Raises ValueError for unequal lengths.
+    The share is (mean reached - mean base) / (mean ceiling - mean base), with Fieller's interval of a ratio of means
+    (1954). All are (seeds,) for the same seeds in the same order. Values below 0 and above 1 are possible. The
+    figure is None without a gap, and has no interval if the gap may be 0. Raises ValueError for unequal lengths.
     """
     sides = [_vector(each) for each in (reached, base, ceiling)]
     if len({len(each) for each in sides}) > 1:
