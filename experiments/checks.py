@@ -82,7 +82,7 @@ def single_sign_on_is_whole(**_: Any) -> list[CheckMessage]:
         words = "MAIA_OIDC_ISSUER is set and MAIA_OIDC_CLIENT_SECRET is not: this process offers no single sign-on."
         found.append(checks.Warning(words, hint="Only the web process needs it.", id="maia.W004"))
     if settings.OIDC_ROLE != "none" and not settings.OIDC_DOMAINS:
-        words = f"Everybody with an account at {settings.OIDC_ISSUER} joins the team as {settings.OIDC_ROLE}."
+        words = f"Every user with an account at {settings.OIDC_ISSUER} joins the team as {settings.OIDC_ROLE}."
         hint = "Set MAIA_OIDC_DOMAINS, unless all of them belong to you."
         found.append(checks.Warning(words, hint=hint, id="maia.W005"))
     return found

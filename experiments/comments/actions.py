@@ -131,7 +131,7 @@ def _lock_own(user: User, comment: Comment) -> Comment:
     it."""
     held = Comment.objects.select_for_update().get(pk=comment.pk)
     if held.author_id != user.pk:
-        raise PermissionDenied("Only who wrote a comment changes it.")
+        raise PermissionDenied("Only the author of a comment can change it.")
     require_sight(user, held.thread.run)
     if held.deleted is not None:
         raise StateConflict("This comment was deleted: it cannot be changed any more.")
@@ -191,7 +191,7 @@ def _mention(comment: Comment, before: Collection[int]) -> str:
     notices = []
     if unknown:
         names = ", ".join(f"@{name[:40]}" for name in unknown[:5])
-        notices.append(f"{names} {'is' if len(unknown) == 1 else 'are'} not on this team: nobody was told.")
+        notices.append(f"Not notified, because they are not on this team: {names}.")
     if blind := [person(member) for member in members if lists.is_hidden_from(member, run)]:
         notices.append(f"{', '.join(blind)} will see it after reviewing this run.")
     return " ".join(notices)

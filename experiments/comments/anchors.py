@@ -59,7 +59,7 @@ def read_anchor(run: Run, params: Mapping[str, str]) -> Thread:
         if event is None:
             raise InvalidInput(f"Run {run.pk} has no event {number}.")
         return Thread(run=run, on=on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
-    raise InvalidInput(f"Nothing can hang on “{on[:40]}”.")
+    raise InvalidInput(f"A thread cannot be attached to “{on[:40]}”.")
 
 
 def _number_of(text: str, noun: str) -> int:

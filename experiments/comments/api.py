@@ -267,7 +267,7 @@ def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
     """Returns the number of unread notifications. Numbers that are not yours are ignored."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
     if which.all == bool(which.ids):
-        raise InvalidInput("Name some, or say all: one of the two.", "ids")
+        raise InvalidInput("Give either ids or all.", "ids")
     rows = notifications.list_notifications(user)
     with transaction.atomic():
         notifications.mark_read(rows if which.all else rows.filter(pk__in=which.ids), user)

@@ -311,15 +311,15 @@ class WorkerOut(Schema):
 
     name: str
     state: str = Field(
-        description="ready, busy, refuses: its code is not of the database's version, so it claims nothing; "
-        "or late: nothing was heard of it for a while"
+        description="ready, busy, refuses (its code does not match the database's version, so it claims no runs) "
+        "or late (no heartbeat for a while)"
     )
     device: str
     precision: str
     threads: int
-    silent: float = Field(description="seconds since it told")
-    up: float = Field(description="seconds since it began")
-    refuses: str = Field(description="why it claims nothing, with the remedy; empty where it does")
+    silent: float = Field(description="seconds since its last report")
+    up: float = Field(description="seconds since its start")
+    refuses: str = Field(description="why it claims no runs, with the remedy; empty if it does")
     problems: list[str] = Field(
         description="plug-ins and files of toys that it left out, each with the reason and the remedy"
     )
@@ -353,7 +353,7 @@ class WaitingOut(Schema):
     title: str = Field(description="the person, or the sweep's name")
     queued: int = Field(description="runs that have not begun")
     under_way: int = Field(description="runs that have")
-    held: int = Field(description="of those, runs that a worker plays a round of at this moment")
+    held: int = Field(description="of those, runs in which a worker executes a round now")
     since: datetime | None = Field(description="when the one that has waited longest was asked")
     models: dict[str, int] = Field(description="model -> active runs that need it")
     weight: float
@@ -366,7 +366,7 @@ class WaitingList(Schema):
     """The queue, in order of turn."""
 
     items: list[WaitingOut]
-    in_terminals: int = Field(description="active runs that whoever asked plays, and no worker")
+    in_terminals: int = Field(description="active runs that a command in a terminal executes, without a worker")
 
 
 @router.get("/workers/queue", response=WaitingList, summary="Read the queue of runs", tags=WORK)

@@ -27,16 +27,16 @@ def answer(actor: Actor, kind: str, pk: int, item_id: int, said: str, seconds: f
     known = DESKS[kind]
     if said not in known.ANSWERS:
         choices = ", ".join(f"“{each}” ({words})" for each, words in known.ANSWERS.items())
-        raise InvalidInput(f"“{said[:40]}” is no answer. Say one of: {choices}.", "answer")
+        raise InvalidInput(f"“{said[:40]}” is not an answer. Choose one of: {choices}.", "answer")
     # Locked, so that a trial is not closed between this check and the write
     desk = known.lock_open(pk)
     item = desk.find_item(item_id)
     if item is None:
-        raise StateConflict(f"This {desk.ITEM} is not of this {desk.NOUN}.")
+        raise StateConflict(f"This {desk.ITEM} does not belong to this {desk.NOUN}.")
     plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS
     same, new = desk.keep(actor.person, item, said, seconds if plausible else None)
     if not same:
-        words = f"You have judged this {desk.ITEM} before, and that answer stands. Undo takes the last one back."
+        words = f"You have already judged this {desk.ITEM}. Undo removes your last answer."
         raise StateConflict(words)
     if new:
         audit.record(actor, desk.GIVEN, item, **{desk.NOUN: pk})

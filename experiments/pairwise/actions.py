@@ -92,7 +92,7 @@ def lock_open_trial(pk: int) -> PairwiseTrial:
     """Return the trial, locked, so that it stays open meanwhile. Raises StateConflict if it is closed."""
     trial = PairwiseTrial.objects.select_for_update().get(pk=pk)
     if trial.closed:
-        raise StateConflict("This trial is closed: what is whose is known, so no answer can be taken any more.")
+        raise StateConflict("This trial is closed and shows whose labels are whose, so it takes no more answers.")
     return trial
 
 

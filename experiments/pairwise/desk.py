@@ -129,7 +129,7 @@ class TrialDesk:
 
     def explain_hidden(self) -> str:
         if self.is_open:
-            return "Which label is whose is hidden until the trial is closed; then its votes can be had here."
+            return "Which label is whose is hidden until the trial is closed; then its votes can be exported here."
         return ""
 
     def list_rows(self) -> Iterator[Sequence[Any]]:

@@ -74,7 +74,7 @@ def make_queue(actor: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers:
         words = f"{count:,} runs are chosen, and a queue holds at most {MAX_RUNS:,}. Narrow the list down first."
         raise InvalidInput(words)
     if reviewers and len(reviewers) < queue.reviewers_per_item:
-        words = f"Name at least {queue.reviewers_per_item}, or nobody: so many reviews of each run are wanted."
+        words = f"Name at least {queue.reviewers_per_item} reviewers, or none: each run needs that many reviews."
         raise InvalidInput(words, "reviewers")
     queue.owner = actor.person
     queue.save()
@@ -116,7 +116,7 @@ def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
     row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
     if row is None:
-        raise StateConflict("This queue is closed, or there is none of this number. Choose an open one.")
+        raise StateConflict("This queue is closed or does not exist. Choose an open one.")
     if row.items.filter(run=run).exists():
         raise StateConflict(f"Run {run.pk} is in this queue already.")
     last = row.items.aggregate(Max("position"))["position__max"] or 0
@@ -124,7 +124,7 @@ def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
         raise StateConflict(f"This queue holds {MAX_RUNS:,} runs, and takes no more. Choose another.")
     item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
     audit.record(actor, Verb.RUN_PUT_UP, run, queue=queue)
-    _tell_reviewers(row, actor, f"{actor.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
+    _tell_reviewers(row, actor, f"{actor.name} added {notifications.name_run(run)} to review in “{row.name}”.")
     outbox.announce_queue(row, 1)
     _publish(queue)
     return item
@@ -176,7 +176,7 @@ def take_item(actor: Actor, item: ReviewItem) -> Review:
     """Reserve this item. A finished review is returned unchanged. Raises StateConflict if no slot is free."""
     review = reservation.claim(item.pk, actor.person)
     if review is None or (review.state == ReviewState.DRAFT and not review.holds()):
-        raise StateConflict("Other reviewers hold this item at the moment, or it is not for you.")
+        raise StateConflict("Other reviewers have reserved this item, or you cannot review it.")
     _publish(item.queue_id)
     return review
 
@@ -260,7 +260,7 @@ def _find_hindrance(item: ReviewItem, review: Review, seq: int, additional: bool
         return InvalidInput(f"Still to be filled in: {', '.join(lacking)}.")
     if seq < item.run.last_seq:
         count = item.run.last_seq - seq
-        words = f"The run has gone on: {count} event{'s' * (count > 1)} since you opened it. Your draft is kept."
+        words = f"The run has {count} new event{'s' * (count > 1)} since you opened it. Your draft is kept."
         return NotSubmitted(words, "run")
     if review.slot is None and not additional:
         words = "Your reservation lapsed, and another reviewer has taken the place. Your draft is kept."
@@ -278,7 +278,7 @@ def decline(actor: Actor, item: int, reason: str) -> Review:
     with reservation.lock_item(item) as row:
         review = _open_draft(row, actor.person)
         if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
-            words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
+            words = f"Give a reason in 1 to {DECLINE_CHARS:,} characters: the owner of the queue will read it."
             raise InvalidInput(words, "reason")
         review.state, review.reason = ReviewState.DECLINED, reason.strip()
         review.slot = review.reserved_until = None
@@ -300,7 +300,7 @@ def undo(actor: Actor, queue: ReviewQueue) -> Review:
         if review.state != ReviewState.SUBMITTED:
             raise StateConflict("That submission has been taken back already.")
         if why := _why_it_stands(review):
-            raise StateConflict(f"{why}: your review stands.")
+            raise StateConflict(f"{why}, so your review cannot be undone.")
         review.state, review.submitted = ReviewState.DRAFT, None
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
         review.version += 1
@@ -332,9 +332,9 @@ def _why_it_stands(review: Review) -> str:
     """
     item = review.item
     if review.opinions_shown:
-        return f"You have seen what others say of item {item.position} since you submitted"
+        return f"You have seen other reviews of item {item.position} since you submitted"
     if item.queue.blind and item.run.system_kind == registry.BLINDED_KIND:
-        return f"What item {item.position} studied is open to you since you submitted"
+        return f"You have been able to see the system of item {item.position} since you submitted"
     return f"There is a final verdict on item {item.position}" if item.adjudications.exists() else ""
 
 
@@ -350,13 +350,13 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
     role = role_of(user) or Role.VIEWER
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED)
     if role < Role.REVIEWER:
-        return "A final verdict is given by an admin, or by a reviewer who is not among the opinions."
+        return "Only admins, and reviewers who have not reviewed this item, can give a final verdict."
     if not (item.complete or item.queue.closed):
         return "A final verdict is given once the item is complete or its queue is closed."
     if not submitted.exists():
-        return "There is no review to settle: nobody has reviewed this item."
+        return "There is no review to settle: this item has no reviews yet."
     if blindness.is_blind(user, item.run_id):
-        return "You are still to review this run unseen: submit or decline your review first."
+        return "You still have to review this run blind: submit or decline your review first."
     if role == Role.ADMIN:
         return ""
     if submitted.filter(reviewer=user).exists():
@@ -376,7 +376,7 @@ def settle_item(actor: Actor, item: int, verdict: str, label: str, reason: str) 
         words = f"Say why in 1 to {FINAL_CHARS:,} characters: the author and the reviewers will read it."
         raise InvalidInput(words, "reason")
     if "\x00" in label + reason:
-        raise InvalidInput("The words hold a zero byte, which cannot be kept.")
+        raise InvalidInput("The text contains a zero byte, which cannot be stored. Remove it.")
     with reservation.lock_item(item) as row:
         if problem := why_not_settle(actor.person, row):
             raise StateConflict(problem)

@@ -49,7 +49,7 @@ class QueueIn(Body):
     note: str = Field("", max_length=actions.NOTE_CHARS, pattern=NO_NUL)
     reviewers_per_item: int = Field(1, ge=1, le=actions.MAX_REVIEWERS)
     blind: bool = True
-    reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
+    reviewers: list[str] = Field([], max_length=100, description="user names; empty: anyone who may review")
 
 
 class QueueOut(RowOut):
@@ -218,7 +218,7 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
         runs = _choose_runs(by, plan)
         people = list(lists.reviewers().filter(username__in=plan.reviewers))
         if unknown := set(plan.reviewers) - {each.username for each in people}:
-            raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
+            raise InvalidInput(f"No reviewers have these user names: {', '.join(sorted(unknown))}.", "reviewers")
         known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
         queue = actions.make_queue(by, runs, ReviewQueue(**known, filters=plan.query), people)
         return _queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
@@ -229,11 +229,11 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
 def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     """Return the runs to queue. Unlike on the page, invalid filters and unsuitable runs are refused."""
     if bool(plan.runs) == bool(plan.query):
-        raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
+        raise InvalidInput("Give either runs or a filter that selects them.", "runs")
     if plan.runs:
         rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
         if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
-            words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
+            words = f"You cannot queue these, or they are active or missing: {', '.join(map(str, sorted(left)))}."
             raise InvalidInput(words, "runs")
         return rows.order_by("pk")
     found = run_lists.runs_from(QueryDict(plan.query).dict(), actor.person)
@@ -391,7 +391,7 @@ def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
     user = allow(request)
     queue = find(ReviewQueue.objects.all(), pk=pk)
     if not blindness.may_see_agreement(user, queue):
-        raise PermissionDenied("This queue is blind: figures would tell what others think. Submit your reviews first.")
+        raise PermissionDenied("This queue is blind, and figures reveal other reviews. Submit your reviews first.")
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
     return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))

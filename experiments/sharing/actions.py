@@ -29,7 +29,7 @@ class ShareForm(forms.Form):
     span = forms.ChoiceField(
         choices=SPANS,
         initial="7",
-        error_messages=dict.fromkeys(("required", "invalid_choice"), "Say for how long."),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose how long the link is valid."),
     )
     date = forms.CharField(required=False, max_length=20)
     show_names = forms.BooleanField(required=False)
@@ -68,7 +68,9 @@ def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, 
     type(shared)._default_manager.select_for_update().get(pk=shared.pk)
     if sum(each.is_good for each in shared.shares.all()) >= MAX_LINKS:
         noun = "run" if of_run else "study"
-        raise StateConflict(f"{MAX_LINKS} links to {noun} {shared.pk} are good already. Revoke one that nobody needs.")
+        raise StateConflict(
+            f"{noun.capitalize()} {shared.pk} has {MAX_LINKS} valid links already. Revoke one that is not needed."
+        )
     comments = comments and of_run
     made, token = Share.issue(shared, actor.person, expires, names=names, comments=comments)
     until = expires.isoformat(timespec="minutes")

@@ -50,7 +50,7 @@ class ShareOut(RowOut):
 
 
 class ShareMade(ShareOut):
-    address: str = Field(description="the link; it is told here and nowhere else")
+    address: str = Field(description="the link; it is shown only in this response")
 
 
 @router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a run")

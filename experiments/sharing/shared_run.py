@@ -109,4 +109,4 @@ def _describe_anchor(talk: comment_lists.ThreadView) -> str:
     if talk.seq is None:
         return "Comments on the run"
     named = talk.thread.experiment is not None
-    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
+    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on the part above"

@@ -256,7 +256,7 @@ class MaiaRun:
             _wait(f"Run {self.id}", lambda: self.refresh().data, timeout)
         except KeyboardInterrupt:
             name = f"maia.run({self.id})"
-            print(f"Run {self.id} goes on: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
+            print(f"Run {self.id} continues: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
             raise
         return self
 
@@ -346,7 +346,7 @@ def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
             if row["status"] in ENDED:
                 break
             if time.monotonic() + pause > end:
-                raise MaiaError("The time is up", f"It goes on by itself; wait again later. {line}")
+                raise MaiaError("The time is up", f"It continues; wait again later. {line}")
             time.sleep(pause)
             pause = min(pause * 1.2, POLL_SECONDS[1])
     finally:

@@ -101,7 +101,7 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     values, rng = sample.presence[found], np.random.default_rng(seed)
 
     def distance(places: NDArray[np.int64]) -> float:
-        """How far r is from 0 with the presence of those images in these places, but for a constant factor."""
+        """Return how far r is from 0 with those images' presence at these positions, up to a constant factor."""
         mean = float(shares[places] @ values)
         spread = float(shares[places] @ values**2) - mean * mean
         return float(abs(pull[places] @ values) / np.sqrt(spread)) if spread > _FLAT else 0.0

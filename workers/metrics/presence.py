@@ -18,7 +18,7 @@ MAX_IMAGES = 8
 LOOKER = """\
 You judge whether images show what a short description says. Judge each image by itself and by what can be seen in it
 alone. If the description names alternatives, one of them is enough; if it names a condition, it must be met too. For
-each image say how likely it is, from 0 to 100 percent, that somebody who looks closely would agree that the description
+each image say how likely it is, from 0 to 100 percent, that a person who looks closely would agree that the description
 holds: 0 for certainly not, 100 for certainly. Answer with one line for each image and nothing else:
 IMAGE 1: ..."""
 

@@ -23,7 +23,7 @@ def find_graph_problem(members: Sequence[CircuitMember]) -> str:
     if len(members) > MAX_NODES:
         return (
             f"A graph takes at most {MAX_NODES} members, and this circuit has {len(members):,}. There is an edge for "
-            "each pair of members, so that nobody could read more, and pages could not hold them. Make a circuit of "
+            "each pair of members, so a larger graph could not be read or shown on a page. Make a circuit of "
             "the strongest members."
         )
     return "" if members else "A circuit without members has no graph. Add members first."

@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.only, changes, given.into, given.state)
     except KeyboardInterrupt:
-        print("\nStopped. The same command goes on after the last whole epoch.")
+        print("\nStopped. The same command continues after the last whole epoch.")
 
 
 if __name__ == "__main__":

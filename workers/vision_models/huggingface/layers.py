@@ -62,7 +62,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 )
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
-_DOUBT = ", which are no map, or whose places in the image nobody knows"
+_DOUBT = ", which are not a map, or have unknown positions in the image"
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
 LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
