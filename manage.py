@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line; `manage.py help` lists what there is."""
+"""Django's command line. `manage.py help` lists all commands."""
 
 import os
 import sys

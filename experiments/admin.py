@@ -1,4 +1,4 @@
-"""Django's admin, for looking at rows: the program writes them, and people are managed under Settings, People."""
+"""Django's admin, read-only: the application writes all rows, and users are managed under Settings, People."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.models import Backbone, Dataset, Job, Label, Layer, Member, Rol
 
 
 class Site(admin.AdminSite):
-    """For admins of the team who are staff as well. Its doors are those of the site: one sign-in page, one throttle."""
+    """For admins of the team who are also staff. It uses the site's own sign-in page and throttling."""
 
     site_header = site_title = "Rows of MAIA Web"
 
@@ -29,7 +29,7 @@ class Site(admin.AdminSite):
     @method_decorator(login_not_required)
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
-        """Where whoever may not look is sent."""
+        """Redirect to the sign-in page, or refuse a user who is not allowed."""
         if not request.user.is_authenticated:
             return redirect_to_login(request.GET.get("next", ""))
         access.require(request, Role.ADMIN)
@@ -42,7 +42,7 @@ class Site(admin.AdminSite):
 
 
 class LookOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Events are append-only and the rest follows from them, so nothing is changed by hand."""
+    """Rows cannot be changed by hand: events are append-only, and other rows are derived from them."""
 
     def has_add_permission(self, *_: Any) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The Django app of what people see and keep: its rows are in `models`, what registers itself is loaded here."""
+"""The Django app. Its rows are in `models`; modules that register themselves are imported here."""
 
 from django.apps import AppConfig
 

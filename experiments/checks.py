@@ -1,6 +1,6 @@
-"""System checks: settings that contradict each other or this machine. `manage.py check`, `up` and `migrate` run them.
+"""System checks of settings that contradict each other or this machine. `manage.py check`, `up` and `migrate` run them.
 
-Whether Redis or the database answers is not checked: they may start after us.
+They do not check that Redis or the database answers, because these may start later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.core.otel_package import explain_missing_package
 
 @register(Tags.security)
 def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
-    """Behind HTTPS several processes, perhaps on several machines, must share one key."""
+    """Warn behind HTTPS if the secret key is a local file: several processes or machines must share one key."""
     if not settings.HTTPS or os.environ.get("MAIA_SECRET_KEY") or os.environ.get("MAIA_SECRET_KEY_FILE"):
         return []
     words = "MAIA_HTTPS is on, and the secret key comes from a file in the state folder."
@@ -28,7 +28,7 @@ def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def production_shows_no_debug_pages(**_: Any) -> list[CheckMessage]:
-    """Debug pages show settings and source code to whoever meets an error."""
+    """Refuse debug pages behind HTTPS, because they show settings and source code on every error."""
     if not (settings.HTTPS and settings.DEBUG):
         return []
     return [Error("MAIA_HTTPS and MAIA_DEBUG are both on.", hint="Unset MAIA_DEBUG.", id="maia.E001")]
@@ -36,7 +36,7 @@ def production_shows_no_debug_pages(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.files)
 def state_folder_can_be_written(**_: Any) -> list[CheckMessage]:
-    """Images, and the SQLite database, lie there."""
+    """Check that the state folder, with images and the SQLite database, can be written to."""
     state: Path = settings.STATE
     nearest = next(folder for folder in [state, *state.parents] if folder.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
@@ -47,7 +47,7 @@ def state_folder_can_be_written(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def state_folder_is_private(**_: Any) -> list[CheckMessage]:
-    """Sessions lie in the database, and whoever reads them is signed in."""
+    """Warn if other users can read the state folder: it holds sessions with which they could sign in."""
     state: Path = settings.STATE
     if not state.is_dir() or not state.stat().st_mode & 0o007:
         return []
@@ -57,7 +57,7 @@ def state_folder_is_private(**_: Any) -> list[CheckMessage]:
 
 @register
 def worker_has_a_thread(**_: Any) -> list[CheckMessage]:
-    """With none, nothing would ever run."""
+    """Refuse zero worker threads: no run would ever be executed."""
     if settings.WORKER_THREADS >= 1:
         return []
     return [Error("MAIA_WORKER_THREADS is 0.", hint="Set it to 1 or more, or unset it.", id="maia.E003")]
@@ -65,7 +65,7 @@ def worker_has_a_thread(**_: Any) -> list[CheckMessage]:
 
 @register
 def sessions_last(**_: Any) -> list[CheckMessage]:
-    """With no length at all nobody could stay signed in."""
+    """Refuse session lengths below a minute: users could not stay signed in."""
     if settings.SESSION_COOKIE_AGE >= 60 and settings.SESSION_LENGTH >= 60:
         return []
     hint = "Set MAIA_SESSION_IDLE_HOURS and MAIA_SESSION_DAYS to a minute or more, or unset them."
@@ -74,7 +74,7 @@ def sessions_last(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def single_sign_on_is_whole(**_: Any) -> list[CheckMessage]:
-    """Workers need no secret of the provider, so this stops nothing."""
+    """Warn about incomplete single sign-on. It is only a warning, because workers need no secret of the provider."""
     if not settings.OIDC_ISSUER:
         return []
     found: list[CheckMessage] = []
@@ -82,7 +82,7 @@ def single_sign_on_is_whole(**_: Any) -> list[CheckMessage]:
         words = "MAIA_OIDC_ISSUER is set and MAIA_OIDC_CLIENT_SECRET is not: this process offers no single sign-on."
         found.append(checks.Warning(words, hint="Only the web process needs it.", id="maia.W004"))
     if settings.OIDC_ROLE != "none" and not settings.OIDC_DOMAINS:
-        words = f"Everybody with an account at {settings.OIDC_ISSUER} joins the team as {settings.OIDC_ROLE}."
+        words = f"Every user with an account at {settings.OIDC_ISSUER} joins the team as {settings.OIDC_ROLE}."
         hint = "Set MAIA_OIDC_DOMAINS, unless all of them belong to you."
         found.append(checks.Warning(words, hint=hint, id="maia.W005"))
     return found
@@ -90,7 +90,7 @@ def single_sign_on_is_whole(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def visitors_are_told_apart(**_: Any) -> list[CheckMessage]:
-    """Behind a proxy that is not counted all visitors share one address, and one counter of failed sign-ins."""
+    """Warn about an uncounted proxy: all visitors would share one address and one counter of failed sign-ins."""
     if not settings.HTTPS or settings.TRUSTED_PROXIES:
         return []
     words = "MAIA_HTTPS is on, and MAIA_TRUSTED_PROXIES is 0: all visitors seem to come from the proxy's address."
@@ -99,6 +99,6 @@ def visitors_are_told_apart(**_: Any) -> list[CheckMessage]:
 
 @register
 def spans_have_their_package(**_: Any) -> list[CheckMessage]:
-    """Only workers send spans, so this stops nothing."""
+    """Warn if the package for spans is missing. It is only a warning, because only workers send spans."""
     problem = explain_missing_package()
     return [checks.Warning(problem, hint="Only workers need it.", id="maia.W008")] if problem else []

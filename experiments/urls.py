@@ -1,4 +1,4 @@
-"""Addresses of the app, feature by feature. The access of every one of them is tested in tests/house/test_access.py."""
+"""URLs of the app by feature. tests/house/test_access.py tests access to each of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.units.addresses import Name, Number
 
 
 class ImageKey:
-    """A SHA-256 in lower-case hex: nothing else reaches the image store."""
+    """A SHA-256 in lower-case hex. Nothing else reaches the image store."""
 
     regex = "[0-9a-f]{64}"
 

@@ -1,4 +1,4 @@
-"""Wiring only: settings, addresses, the ASGI and Celery applications."""
+"""Settings, URLs, and the ASGI and Celery applications."""
 
 from maia_web.celery import app as celery_app
 

@@ -1,6 +1,5 @@
-"""Read settings that are addresses at the start, so that an invalid one is reported there and not when a connection
-fails.
-"""
+"""Parse settings that are URLs or host names at the start, so that an invalid one is reported then, not when a
+connection fails."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ HEADER_TIMEOUT = 20.0
 
 
 class TimedHeaders(H11Protocol):
-    """Closes a connection whose headers do not come in time. Bodies, answers and WebSockets have no limit."""
+    """Closes a connection whose headers do not arrive in time. Bodies, responses and WebSockets have no limit."""
 
     _timeout: asyncio.TimerHandle | None = None
 

@@ -1,1 +1,1 @@
-"""What people say to each other about a run and what is in it."""
+"""Comments on a run and on its parts."""

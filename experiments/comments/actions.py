@@ -1,5 +1,7 @@
-"""What may be done with comments: threads are started, replied in and resolved, comments edited and deleted, and what
-one was told of is read. Each is one transaction with its audit, and has all pages that show the run look again."""
+"""Actions of comments: start, reply to and resolve threads; edit and delete comments.
+
+Each is one transaction with its audit entry, and tells open pages of the run to reload their comments.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ from experiments.models import Comment, NotificationKind, Run, Thread
 from experiments.models.comment import TEXT_CHARS
 
 MAX_MENTIONS_OF_COMMENT = 20
-"""People that one comment mentions; names after those stay plain text."""
+"""People that one comment can mention. Further names stay plain text."""
 
 
 @dataclass(frozen=True)
 class WrittenComment:
-    """A comment that was written; `notice` is what its writer should know of it, "" for nothing."""
+    """A comment that was written. `notice` is a warning for its author, or ""."""
 
     comment: Comment
     notice: str
@@ -37,7 +39,7 @@ class WrittenComment:
 
 @transaction.atomic
 def start_thread(actor: Actor, thread: Thread, text: str) -> WrittenComment:
-    """A new thread, not saved yet, with its first comment. Raises InvalidInput, PermissionDenied."""
+    """Save a new thread with its first comment. Raises InvalidInput, PermissionDenied."""
     require_sight(actor.person, thread.run)
     text = _clean_text(text)
     thread.save()
@@ -46,7 +48,7 @@ def start_thread(actor: Actor, thread: Thread, text: str) -> WrittenComment:
 
 @transaction.atomic
 def reply(actor: Actor, thread: Thread, text: str) -> WrittenComment:
-    """One more comment; a resolved thread is open again. Raises InvalidInput, PermissionDenied."""
+    """Add a comment, which reopens a resolved thread. Raises InvalidInput, PermissionDenied."""
     require_sight(actor.person, thread.run)
     text = _clean_text(text)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
@@ -70,7 +72,7 @@ def _add(actor: Actor, thread: Thread, text: str) -> WrittenComment:
 
 @transaction.atomic
 def edit(actor: Actor, comment: Comment, text: str) -> WrittenComment:
-    """Other words for one's own comment; the earlier ones are kept. Raises InvalidInput, PermissionDenied."""
+    """Change the text of one's own comment. Earlier texts are kept. Raises InvalidInput, PermissionDenied."""
     held = _lock_own(actor.person, comment)
     text = _clean_text(text)
     if text == held.text:
@@ -87,7 +89,7 @@ def edit(actor: Actor, comment: Comment, text: str) -> WrittenComment:
 
 @transaction.atomic
 def delete(actor: Actor, comment: Comment) -> Comment:
-    """Take one's own comment back: neither its words nor the earlier ones are kept, only that there was one."""
+    """Delete one's own comment with its earlier texts. Only the fact that there was one stays."""
     held = _lock_own(actor.person, comment)
     held.wordings.all().delete()
     held.mentions.clear()
@@ -100,7 +102,7 @@ def delete(actor: Actor, comment: Comment) -> Comment:
 
 @transaction.atomic
 def resolve(actor: Actor, thread: Thread, resolved: bool) -> Thread:
-    """Say that a thread needs nothing more, or that it does. Done twice, it is done once. Raises PermissionDenied."""
+    """Resolve or reopen a thread. Repeating it changes nothing. Raises PermissionDenied."""
     require_sight(actor.person, thread.run)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if (held.resolved is not None) != resolved:
@@ -119,16 +121,17 @@ def _set_resolved(actor: Actor, thread: Thread, resolved: bool) -> None:
 
 
 def require_sight(user: User, run: Run) -> None:
-    """Raises PermissionDenied for who is still to review the run unseen."""
+    """Raise PermissionDenied if the user must review the run before seeing comments on it."""
     if lists.is_hidden_from(user, run):
         raise PermissionDenied(lists.HIDDEN)
 
 
 def _lock_own(user: User, comment: Comment) -> Comment:
-    """The comment, locked. Raises StateConflict where it was deleted, PermissionDenied where it is somebody else's."""
+    """Return the comment, locked. Raises StateConflict if it was deleted, PermissionDenied if another person wrote
+    it."""
     held = Comment.objects.select_for_update().get(pk=comment.pk)
     if held.author_id != user.pk:
-        raise PermissionDenied("Only who wrote a comment changes it.")
+        raise PermissionDenied("Only the author of a comment can change it.")
     require_sight(user, held.thread.run)
     if held.deleted is not None:
         raise StateConflict("This comment was deleted: it cannot be changed any more.")
@@ -136,7 +139,7 @@ def _lock_own(user: User, comment: Comment) -> Comment:
 
 
 def _clean_text(text: str) -> str:
-    """The text as it is kept. Raises InvalidInput."""
+    """Return the text as it is stored. Raises InvalidInput."""
     text = clean_text(text.replace("\r\n", "\n")).strip()
     if not text:
         raise InvalidInput("Write something first.", "text")
@@ -146,7 +149,7 @@ def _clean_text(text: str) -> str:
 
 
 def _publish(run_id: int) -> None:
-    """Have all pages that show comments on the run look again."""
+    """Tell pages that show comments on the run to reload them."""
     notify.publish_topic(f"comments.run.{run_id}")
 
 
@@ -154,13 +157,14 @@ def _publish(run_id: int) -> None:
 
 
 def list_members() -> QuerySet[User]:
-    """Everybody who can be mentioned."""
+    """Return all users who can be mentioned."""
     return User.objects.filter(member__isnull=False, is_active=True).order_by("username")
 
 
 def _find_mentions(text: str) -> tuple[list[User], list[str]]:
-    """The members that a text mentions, each once, in the order of the text; and the names in it that are no member's,
-    which stay plain text. One query."""
+    """Return the members that a text mentions, in order and without repeats, and the names that belong to no member.
+    One query."""
+    # An @ in code or in a URL mentions no person
     plain = prose.LINK.sub(" ", prose.CODE.sub(" ", text))
     names = list(dict.fromkeys(match["name"] for match in prose.MENTION.finditer(plain)))[: MAX_MENTIONS_OF_COMMENT * 2]
     wanted = {way for name in names for way in prose.spellings(name)}
@@ -173,8 +177,10 @@ def _find_mentions(text: str) -> tuple[list[User], list[str]]:
 
 
 def _mention(comment: Comment, before: Collection[int]) -> str:
-    """Keep whom a comment mentions and tell them, but for its author and those whom it mentioned before. What the
-    writer should know: who was not told, and why; "" for nobody."""
+    """Store whom a comment mentions and notify them, except its author and people whom it mentioned before.
+
+    Returns a warning for the author that says who was not notified, and why; "" if there is none.
+    """
     members, unknown = _find_mentions(comment.text)
     comment.mentions.set(members)
     run = comment.thread.run
@@ -185,7 +191,7 @@ def _mention(comment: Comment, before: Collection[int]) -> str:
     notices = []
     if unknown:
         names = ", ".join(f"@{name[:40]}" for name in unknown[:5])
-        notices.append(f"{names} {'is' if len(unknown) == 1 else 'are'} not on this team: nobody was told.")
+        notices.append(f"Not notified, because they are not on this team: {names}.")
     if blind := [person(member) for member in members if lists.is_hidden_from(member, run)]:
         notices.append(f"{', '.join(blind)} will see it after reviewing this run.")
     return " ".join(notices)

@@ -1,7 +1,7 @@
-"""What a thread hangs on: the run, an event, an experiment, an image, or words of an event.
+"""Anchors of threads: the run, an event, an experiment, an image, or a quote from an event.
 
-A quote is anchored by its own text and a little of what stands around it, as a browser selected them. Whether it still
-stands in the transcript is asked without regard to white space: what a page puts between two blocks is no text.
+A quote is found by its own text and a little of the text around it, as a browser selected them. White space is
+ignored when we check if the quote is still there, because pages put white space between blocks that the text lacks.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from experiments.models import Event, Observation, Run, Thread
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
 
 PROGRAMS = frozenset({"experiment", "result"})
-"""Kinds of events that are drawn as the card of an experiment."""
+"""Kinds of events that pages draw as the card of an experiment."""
 
 
 def form_fields(thread: Thread) -> dict[str, str | int]:
-    """What a thread hangs on as a form sends it, for `read_anchor` to read."""
+    """Return the form fields that describe the anchor of a thread; `read_anchor` parses them."""
     if thread.on == On.EXPERIMENT and thread.experiment:
         return {"on": thread.on, "experiment": thread.experiment.number}
     if thread.on == On.IMAGE and thread.experiment and thread.observation:
@@ -34,7 +34,7 @@ def form_fields(thread: Thread) -> dict[str, str | int]:
 
 
 def read_anchor(run: Run, params: Mapping[str, str]) -> Thread:
-    """A thread, not saved, on what a form or an address names. Raises InvalidInput."""
+    """Parse a form or a query string into an unsaved thread. Raises InvalidInput."""
     on = params.get("on", "") or On.RUN
     if on == On.RUN:
         return Thread(run=run, on=on)
@@ -59,7 +59,7 @@ def read_anchor(run: Run, params: Mapping[str, str]) -> Thread:
         if event is None:
             raise InvalidInput(f"Run {run.pk} has no event {number}.")
         return Thread(run=run, on=on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
-    raise InvalidInput(f"Nothing can hang on “{on[:40]}”.")
+    raise InvalidInput(f"A thread cannot be attached to “{on[:40]}”.")
 
 
 def _number_of(text: str, noun: str) -> int:
@@ -89,8 +89,10 @@ def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Thread:
 
 
 def spot_of(thread: Thread, numbers: Mapping[int, int] = {}) -> tuple[str, int | None]:
-    """The id of the element of the transcript that a thread belongs to, and the event that this is drawn for; `numbers`
-    are those of the experiments whose cards stand for events."""
+    """Return the id of the transcript element that a thread belongs to, and the event that this element draws.
+
+    `numbers` maps events that are drawn as the card of an experiment to the number of that experiment.
+    """
     if thread.experiment is not None:
         return f"experiment-{thread.experiment.number}", thread.experiment.seq
     if thread.seq is None:
@@ -102,7 +104,8 @@ def spot_of(thread: Thread, numbers: Mapping[int, int] = {}) -> tuple[str, int |
 
 
 def find_orphans(run: Run, threads: Iterable[Thread]) -> set[int]:
-    """Keys of those threads whose words do not stand in their event as it is drawn now. Queries do not grow."""
+    """Return the keys of threads whose quote is no longer in their event as it is drawn now. The number of queries
+    is constant."""
     quoting = [thread for thread in threads if thread.on == On.WORDS]
     if not quoting:
         return set()
@@ -111,7 +114,7 @@ def find_orphans(run: Run, threads: Iterable[Thread]) -> set[int]:
 
 
 def _text_of(run: Run, events: list[Event]) -> dict[int, str]:
-    """The words of events as a page shows them; of the start of an experiment, those of its card."""
+    """Return the text of each event as a page shows it; for the start of an experiment, the text of its card."""
     drawn = rendering.render_events(run, events, folded=False)
     return {event.seq: html.unescape(strip_tags(each)) for event, each in drawn}
 

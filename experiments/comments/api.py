@@ -1,4 +1,4 @@
-"""Threads of comments on runs, what came with imported ones, and what the person who asks was told of."""
+"""API of comments: threads on runs, imported comments, and the user's notifications."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = Router(tags=["Comments"])
 
 
 class ImportedReviewsOut(Schema):
-    """What people said of an imported run where it took place. Their names are no accounts here."""
+    """Comments and reviews that came with an imported run. Their authors have no accounts here."""
 
     threads: list[dict[str, Any]]
     reviews: list[dict[str, Any]]
@@ -37,7 +37,7 @@ class ImportedReviewsOut(Schema):
 
 @router.get("/runs/{pk}/imported-reviews", response=ImportedReviewsOut, summary="Read what came with an imported run")
 def read_imported_reviews(request: HttpRequest, pk: Id) -> ImportedReviewsOut:
-    """Comments and reviews as they stand in the bundle; empty lists for a run of this place."""
+    """Comments and reviews as they are in the bundle; empty lists for a run that was made here."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
@@ -50,13 +50,13 @@ Around = Annotated[str, Field(max_length=NEARBY_CHARS, pattern=NO_NUL)]
 
 
 class CommentText(Body):
-    """Plain text: links, `code` and @names count, nothing else does."""
+    """Plain text. Only links, `code` and @names are formatted."""
 
     text: Text
 
 
 class ThreadIn(CommentText):
-    """A first comment, and what it hangs on: for an event or its words `seq`, for an image its experiment too."""
+    """A first comment and its anchor. Events and quotes need `seq`; images also need `experiment`."""
 
     on: Annotated[str, Field(pattern=f"^({'|'.join(On.values)})$")] = On.RUN
     seq: RowNumber | None = None
@@ -73,14 +73,14 @@ class Resolution(Body):
 
 
 class WordingOut(RowOut):
-    """What a comment said until then."""
+    """An earlier text of a comment."""
 
     text: str
     until: datetime = Field(validation_alias="replaced")
 
 
 class CommentOut(RowOut):
-    """One thing that somebody said; of one that was deleted the text is empty."""
+    """One comment; the text of a deleted one is empty."""
 
     id: int
     thread: int = Field(validation_alias="thread_id")
@@ -94,7 +94,7 @@ class CommentOut(RowOut):
 
 
 class ThreadOut(RowOut):
-    """What people said to each other on one thing of a run."""
+    """A thread of comments on one part of a run."""
 
     id: int
     run: int = Field(validation_alias="run_id")
@@ -110,7 +110,7 @@ class ThreadOut(RowOut):
 
 
 class WrittenOut(Schema):
-    """What was written. `notice` says whom it did not reach, "" for nobody."""
+    """The comment. `notice` names people who were not notified; "" if there are none."""
 
     comment: CommentOut
     notice: str
@@ -121,7 +121,7 @@ class WrittenOut(Schema):
 
 @router.get("/runs/{pk}/threads", response=ListPage[ThreadOut], summary="List the comments on a run")
 def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ThreadOut]:
-    """Its threads, the newest first, each with all that was said in it."""
+    """The threads of the run, newest first, each with all its comments."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
@@ -130,7 +130,7 @@ def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPag
 
 @router.post("/runs/{pk}/threads", response={201: WrittenOut}, summary="Comment on a run, or on something in it")
 def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """A new thread. What it hangs on has to be there."""
+    """Starts a thread. Its anchor must exist."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     run = find(Run.objects.all(), pk=pk)
     params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
@@ -152,7 +152,7 @@ def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
 
 @router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
 def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOut:
-    """Needs the ETag of the thread in If-Match: somebody may have replied since."""
+    """Requires the ETag of the thread in If-Match, because someone may have replied since."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         row = find(Thread.objects.select_for_update(), pk=pk)
@@ -163,7 +163,7 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
 
 @router.post("/threads/{pk}/comments", response={201: WrittenOut}, summary="Reply in a thread")
 def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
-    """A resolved thread is open again then."""
+    """A reply reopens a resolved thread."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(visible_to(Thread.objects.select_related("run")), pk=pk)
     by = Actor.behind(request, user)
@@ -189,7 +189,7 @@ def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
 
 @router.patch("/comments/{pk}", response=WrittenOut, summary="Edit a comment of yours")
 def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
-    """Needs the ETag of the comment in If-Match. What it said before stays readable."""
+    """Requires the ETag of the comment in If-Match. Earlier texts stay readable."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         return _describe_written(actions.edit(Actor.behind(request, user), _lock_comment(request, pk), said.text))[0]
@@ -197,7 +197,7 @@ def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
 
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
 def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
-    """Needs its ETag too. Its words are gone then; that there was one stays."""
+    """Requires the ETag of the comment in If-Match. Deletes its text; the deleted comment stays listed."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         actions.delete(Actor.behind(request, user), _lock_comment(request, pk))
@@ -205,7 +205,7 @@ def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
 
 
 def _lock_comment(request: HttpRequest, pk: int) -> Comment:
-    """The comment, locked, as its editor knows it. Raises Refusal."""
+    """Return the comment, locked, if the ETag matches. Raises Refusal."""
     find(Comment.objects.select_for_update(), pk=pk)
     row = find(COMMENTS.all(), pk=pk)
     must_match(request, CommentOut.from_orm(row))
@@ -221,7 +221,7 @@ def _describe_written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
 
 
 class NotificationOut(Schema):
-    """A few words, and the page that they lead to."""
+    """A short text and the page that it leads to."""
 
     id: int
     kind: str
@@ -236,7 +236,7 @@ class NotificationFilters(Schema):
 
 
 class ReadIn(Body):
-    """Some by number, or all."""
+    """Some notifications by number, or all."""
 
     ids: list[RowNumber] = Field([], max_length=200)
     all: bool = False
@@ -250,7 +250,7 @@ class UnreadOut(Schema):
 def list_notifications(
     request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
 ) -> ListPage[NotificationOut]:
-    """The newest first."""
+    """Newest first."""
     user = allow(request)
     rows = notifications.list_unread(user) if filters.unread else notifications.list_notifications(user)
     return page(request, rows, ["-pk"], paging, _describe_notification)
@@ -264,10 +264,10 @@ def _describe_notification(row: Notification) -> NotificationOut:
 
 @router.post("/notifications/read", response=UnreadOut, tags=["Account"], summary="Mark notifications as read")
 def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
-    """How many are unread then. Numbers that are not yours are left out."""
+    """Returns the number of unread notifications. Numbers that are not yours are ignored."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
     if which.all == bool(which.ids):
-        raise InvalidInput("Name some, or say all: one of the two.", "ids")
+        raise InvalidInput("Give either ids or all.", "ids")
     rows = notifications.list_notifications(user)
     with transaction.atomic():
         notifications.mark_read(rows if which.all else rows.filter(pk__in=which.ids), user)

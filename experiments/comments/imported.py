@@ -1,6 +1,6 @@
-"""Threads that came with an imported run, led to what they were said of: an event, an experiment, an image of it here.
+"""Threads that came with an imported run, linked to the event, experiment or image here that they are about.
 
-They stay words of another installation. What they name by number that the run does not have is named without a link.
+They stay text of another installation. A number that the run does not have is shown without a link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from experiments.models import Experiment, ImportedOpinions, Observation, Run, T
 
 @dataclass(frozen=True)
 class ImportedThread:
-    """A thread as it came, what it hangs on in words, where that stands here ("" if nowhere), and its image."""
+    """An imported thread: its anchor in words, the link to that here ("" if none), and its image."""
 
     said: Any
     where: str
@@ -25,7 +25,7 @@ class ImportedThread:
 
 
 def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
-    """The threads that came with the run. The number of queries does not depend on how many they are."""
+    """Return the threads that came with the run. The number of queries is constant."""
     given = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
     numbers, positions = _numbers_of(given, "experiment"), _numbers_of(given, "position")
     rows = run.experiments.filter(number__in=numbers).defer("state", "code", "output")
@@ -46,7 +46,7 @@ def _locate(
     images: Mapping[tuple[int, int], Observation],
     numbers: Mapping[int, int],
 ) -> ImportedThread:
-    """Where one thread stands, as a thread of this place would."""
+    """Find the place of one thread, as a thread of this installation would have it."""
     number, position, seq = (_number_of(thread, name) for name in ("experiment", "position", "seq"))
     experiment = experiments.get(number or 0)
     observation = images.get((experiment.pk, position)) if experiment and position else None
@@ -69,6 +69,6 @@ def _numbers_of(given: Iterable[Mapping[str, Any]], name: str) -> set[int]:
 
 
 def _number_of(thread: Mapping[str, Any], name: str) -> int | None:
-    """A number that a row can have; None for anything else."""
+    """Return a number that a row can have; None for anything else."""
     found = thread.get(name)
     return found if type(found) is int and 0 < found <= MAX_COUNT else None

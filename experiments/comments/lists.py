@@ -1,5 +1,7 @@
-"""Threads with all that pages and the API show of them: those of a run page by page, of one event, of an image, and how
-many stand where. Those who still review a run blind are shown none of it."""
+"""Threads as pages and the API show them: of a run, an event or an image, and their counts per place.
+
+A user who still has to review a run blind sees none of its comments.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from experiments.models import Comment, Event, ImportedOpinions, Role, Run, Thre
 from experiments.models.comment import On
 
 OF_AN_IMAGE = 20
-"""Threads that the page of an image shows."""
+"""Maximum number of threads on the page of an image."""
 HIDDEN = "Comments on this run are hidden from you until you have submitted your review of it."
 PER_PAGE = 30
 SHOWS = {"open": "Open", "resolved": "Resolved", "all": "All"}
@@ -30,7 +32,8 @@ CONDITIONS = {"open": Q(resolved=None), "resolved": Q(resolved__isnull=False)}
 
 @dataclass(frozen=True)
 class ThreadView:
-    """A thread as it is shown. `spot` is the id of the element of the transcript that it belongs to, "" for none."""
+    """A thread as pages show it. `spot` is the id of its element in the transcript, "" if none. `gone` is true if
+    its quote is no longer there."""
 
     thread: Thread
     comments: Sequence[Comment]
@@ -40,7 +43,7 @@ class ThreadView:
 
     @property
     def where(self) -> str:
-        """What it hangs on, in words."""
+        """Describe the anchor in words."""
         thread = self.thread
         if thread.on == On.IMAGE and thread.observation and thread.experiment:
             return f"Image “{thread.observation.title or 'untitled'}” of experiment {thread.experiment.number}"
@@ -50,7 +53,7 @@ class ThreadView:
 
     @property
     def link(self) -> str:
-        """Where that stands in the transcript; "" for the run as a whole."""
+        """Return the URL of the anchor in the transcript; "" for the run as a whole."""
         if self.seq is None:
             return ""
         query = urlencode({"at": self.seq, "talk": self.thread.pk})
@@ -58,37 +61,37 @@ class ThreadView:
 
 
 def is_hidden_from(user: User, run: Run) -> bool:
-    """Whether this person is to see no comment on the run, and to write none."""
+    """True if this person may neither see nor write comments on the run."""
     return blindness.is_blind(user, run.pk)
 
 
 def threads(run: Run) -> QuerySet[Thread]:
-    """The threads of a run, with everything that is shown of them."""
+    """Return the threads of a run with everything that pages show of them."""
     return _with_everything(Thread.objects.filter(run=run))
 
 
 def _with_everything(rows: QuerySet[Thread]) -> QuerySet[Thread]:
-    """With all that a thread is shown with. The number of queries does not depend on how many they are."""
+    """Load everything that a thread is shown with. The number of queries is constant."""
     rows = rows.select_related("run", "experiment", "observation__image", "resolved_by")
     return rows.prefetch_related("comments__author", "comments__mentions", "comments__wordings").order_by("pk")
 
 
 def threads_on_image(user: User, key: str) -> list[ThreadView]:
-    """The newest threads on an image as the experiments of any run logged it."""
+    """Return the newest threads on an image, from experiments of any run."""
     seen = visible_to(Thread.objects.filter(observation__image=key)).exclude(run__in=blindness.blinded_runs(user))
     listed = list(_with_everything(seen).order_by("-pk")[:OF_AN_IMAGE])
     return [ThreadView(each, list(each.comments.all()), *anchors.spot_of(each), gone=False) for each in listed]
 
 
 def thread_views(run: Run, rows: Iterable[Thread]) -> list[ThreadView]:
-    """Threads of `threads`, each with its place and whether its words are still there."""
+    """Return a view of each thread of the run."""
     listed = list(rows)
     spots, gone = _spots_of(run, listed), anchors.find_orphans(run, listed)
     return [ThreadView(each, list(each.comments.all()), *spots[each.pk], each.pk in gone) for each in listed]
 
 
 def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | None]]:
-    """Key of a thread -> the id of its element in the transcript, and the event that this is drawn for."""
+    """Return for each thread key the id of its transcript element and the event that this element draws."""
     seqs = {thread.seq for thread in rows if thread.seq is not None}
     numbers = {event.seq: event.number for event in run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS)}
     return {thread.pk: anchors.spot_of(thread, numbers) for thread in rows}
@@ -98,7 +101,7 @@ def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | No
 
 
 def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
-    """A page of threads, the newest first; with `comment` in the address the page that holds this one."""
+    """Return a page of threads, newest first. With `comment` in the query, it is the page that holds this comment."""
     if is_hidden_from(user, run):
         due = run.review_items.filter(complete=False, queue__blind=True, queue__closed=None).first()
         return {"run": run, "hidden": HIDDEN, "review_it": due.get_absolute_url() if due else ""}
@@ -125,7 +128,7 @@ def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]
 
 
 def viewer_context(user: User) -> dict[str, Any]:
-    """Who looks, and whether they may write."""
+    """Return the viewer, and whether they may comment."""
     role = access.role_of(user)
     return {"me": user, "may_comment": role is not None and role >= Role.RESEARCHER}
 
@@ -134,7 +137,7 @@ def viewer_context(user: User) -> dict[str, Any]:
 
 
 def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -> dict[str, Any]:
-    """The threads on what an event shows, and what a new one would hang on."""
+    """Return the threads on what an event shows, and the anchor of a new one."""
     context: dict[str, Any] = {"run": run, "event": event, "query": urlencode(params), **viewer_context(user)}
     if is_hidden_from(user, run):
         return context | {"hidden": HIDDEN}
@@ -155,7 +158,10 @@ def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -
 
 
 def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Thread, str]:
-    """What the address names, else the event, or the experiment that it shows; and what is wrong with the address."""
+    """Return the anchor that the query names, and what is wrong with it ("" if nothing).
+
+    Without a valid one, the anchor is the event, or the experiment that it shows.
+    """
     number = str(event.number) if event.kind in anchors.PROGRAMS else ""
     usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
     if not params.get("on"):
@@ -171,7 +177,7 @@ def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Threa
 
 @dataclass
 class SpotMark:
-    """What an element of the transcript is marked with: comments, and how many threads are not resolved."""
+    """The mark on a transcript element: its number of comments and of unresolved threads."""
 
     spot: str
     comments: int = 0
@@ -181,8 +187,8 @@ class SpotMark:
 
 
 def comment_marks(run: Run) -> dict[str, Any]:
-    """The marks of a run; its unresolved threads on words, each with the id of the element that these stand in; and how
-    many threads are not resolved, whatever they hang on. Three queries at most."""
+    """Return the marks of a run, its unresolved quotes with the id of their element, and the number of unresolved
+    threads. At most three queries."""
     counted = Count("comments", filter=Q(comments__deleted=None))
     rows = list(run.threads.select_related("experiment", "observation").annotate(said=counted).order_by("pk"))
     spots = _spots_of(run, rows)

@@ -1,5 +1,7 @@
-"""Comments on a run and tags beside them: fragments that its page shows, forms that write, permanent links; and what
-one was told of: the page, the bell of the frame."""
+"""Pages of comments, of tags beside them, and of notifications.
+
+Comments: fragments of the run page, forms, permanent links. Notifications: the page and the bell in the header.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ from experiments.display import window
 from experiments.models import Comment, Event, Role, Run, Thread
 
 PER_PAGE = 40
-"""Notifications of a page."""
+"""Notifications per page."""
 
 
 @require_safe
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The threads of a run as the Comments tab shows them; a browser without scripts is sent to the tab."""
+    """Show the threads of a run as the Comments tab. A browser without scripts is redirected to the tab."""
     run = access.get_run(request, pk)
     if not request.htmx:
         return redirect(f"{run.get_absolute_url()}?{urlencode({**request.GET.dict(), 'tab': 'comments'})}")
@@ -38,14 +40,14 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def show_event_threads(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
-    """The threads on one event and what it shows, with a form for another; on words or an image if they are named."""
+    """Show the threads on one event with a form for a new one; on a quote or an image if the query names one."""
     run = access.get_run(request, pk)
     return _event_panel(request, run, get_object_or_404(run.events, seq=seq), request.GET.dict())
 
 
 @require_safe
 def show_marks(request: HttpRequest, pk: int) -> HttpResponse:
-    """How many comments stand where, for the browser to mark the transcript with."""
+    """Return the number of comments per place, so that the browser can mark the transcript."""
     user, run = access.require(request), get_object_or_404(Run, pk=pk)
     shown = None if lists.is_hidden_from(user, run) else lists.comment_marks(run)
     return render(request, "comments/marks.html", {"run": run, "marks": shown, **lists.viewer_context(user)})
@@ -53,7 +55,7 @@ def show_marks(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def list_mentionable(request: HttpRequest) -> HttpResponse:
-    """Everybody who can be mentioned, for the list that opens after an @."""
+    """Return all users who can be mentioned, for the list that opens after an @."""
     access.require(request, Role.RESEARCHER)
     known = [{"name": user.get_username(), "words": person(user)} for user in actions.list_members()]
     return JsonResponse({"people": known})
@@ -61,7 +63,7 @@ def list_mentionable(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def comment(request: HttpRequest, pk: int) -> HttpResponse:
-    """The permanent address of a comment: where it stands now."""
+    """Redirect the permanent URL of a comment to where it is shown now."""
     access.require(request)
     run = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk).thread.run
     return redirect(f"{run.get_absolute_url()}?tab=comments&comment={pk}#comment-{pk}")
@@ -72,7 +74,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def start(request: HtmxRequest, pk: int) -> HttpResponse:
-    """A new thread on what the form names."""
+    """Start a thread on what the form names."""
     actor = Actor.of(request, Role.RESEARCHER)
     run = access.get_run(request, pk)
     text = request.POST.get("text", "")
@@ -83,7 +85,7 @@ def start(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def reply(request: HtmxRequest, pk: int) -> HttpResponse:
-    """One more comment in a thread."""
+    """Add a comment to a thread."""
     actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(visible_to(Thread.objects.select_related("run")), pk=pk)
     return _answer_written(request, thread.run, lambda: actions.reply(actor, thread, request.POST.get("text", "")))
@@ -91,7 +93,7 @@ def reply(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def edit(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Other words for one's own comment."""
+    """Change the text of one's own comment."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
     return _answer_written(request, row.thread.run, lambda: actions.edit(actor, row, request.POST.get("text", "")))
@@ -99,7 +101,7 @@ def edit(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Take one's own comment back."""
+    """Delete one's own comment."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
     return _answer_written(request, row.thread.run, lambda: actions.delete(actor, row))
@@ -107,7 +109,7 @@ def delete(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Resolve a thread, or open it again."""
+    """Resolve or reopen a thread."""
     actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(visible_to(Thread.objects.select_related("run")), pk=pk)
     resolved = request.POST.get("resolved") == "yes"
@@ -115,7 +117,7 @@ def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _viewer(request: HttpRequest) -> User:
-    """Who asks; access was asked before."""
+    """Return the user. The caller has checked access."""
     assert isinstance(request.user, User)
     return request.user
 
@@ -123,7 +125,7 @@ def _viewer(request: HttpRequest) -> User:
 def _answer_written(
     request: HtmxRequest, run: Run, write: Callable[[], actions.WrittenComment | Comment | Thread]
 ) -> HttpResponse:
-    """The part of the page that the form stood in, as it is now; or why nothing was written, and the form stays."""
+    """Write, then return the part of the page around the form. If refused, return the reason and leave the form."""
     try:
         done = write()
     except ActionRefused as problem:
@@ -141,7 +143,7 @@ def _answer_written(
 
 
 def _answer_with_toast(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
-    """The answer with words for who asked; a browser without scripts is sent to the Comments tab with them."""
+    """Add a message to the response. A browser without scripts is redirected to the Comments tab with the message."""
     if not request.htmx:
         if words:
             messages.add_message(request, messages.ERROR if kind == "error" else messages.WARNING, words)
@@ -167,7 +169,7 @@ def _event_panel(request: HttpRequest, run: Run, event: Event, params: Mapping[s
 
 @require_POST
 def tag(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Put a tag on what the form names, or take it off; the part of the page that the form stood in, as it is now."""
+    """Add a tag to what the form names, or remove it. Returns the part of the page around the form."""
     actor = Actor.of(request, Role.RESEARCHER)
     run = access.get_run(request, pk)
     try:
@@ -192,7 +194,7 @@ def tag(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def notification_list(request: HtmxRequest) -> HttpResponse:
-    """All of them, or those that are unread; htmx is sent the list alone."""
+    """List all notifications, or the unread ones. htmx gets the list alone."""
     user = access.require(request)
     only = request.GET.get("show") == "unread"
     rows = notifications.list_unread(user) if only else notifications.list_notifications(user)
@@ -211,7 +213,10 @@ def notification_list(request: HtmxRequest) -> HttpResponse:
 
 @require_safe
 def show_unread(request: HttpRequest) -> HttpResponse:
-    """How many are unread. With `after`, the number of the newest that the page knows, what is newer is said aloud."""
+    """Show the number of unread notifications.
+
+    `after` is the newest notification that the page knows. If there is a newer one, it is shown as a toast.
+    """
     user = access.require(request)
     unread = notifications.list_unread(user)
     newest = unread.first()
@@ -225,7 +230,7 @@ def show_unread(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
-    """To where one leads; from then on it is read."""
+    """Redirect to where a notification leads, and mark it as read."""
     user = access.require(request)
     row = get_object_or_404(notifications.list_notifications(user), pk=pk)
     notifications.mark_read(notifications.list_notifications(user).filter(pk=pk), user)
@@ -234,7 +239,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def read_notifications(request: HtmxRequest) -> HttpResponse:
-    """One is read, or all are."""
+    """Mark one notification as read, or all."""
     user = access.require(request)
     rows, key = notifications.list_notifications(user), window.number(request.POST, "notification")
     if key is None and "all" not in request.POST:

@@ -1,4 +1,4 @@
-"""Addresses of comments, tags beside them, and notifications."""
+"""URLs of comments, of tags beside them, and of notifications."""
 
 from __future__ import annotations
 

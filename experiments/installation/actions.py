@@ -1,5 +1,5 @@
-"""What people ask of workers on the settings pages: models and datasets of their own, indexes, auto-encoders, and any
-long work."""
+"""Requests to workers from the settings pages: add models and datasets, index, train auto-encoders, and control
+jobs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,21 @@ NEEDS = {
     JobKind.GRAPH: Role.RESEARCHER,
     JobKind.CIRCUIT: Role.RESEARCHER,
 }
-"""Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
-export belongs to whoever asked for it."""
+"""Lowest role that may stop and resume such a job.
+
+Adding a model or a dataset makes a worker read a path that the user names, so it takes an admin. An export belongs
+to the user who asked for it.
+"""
 STEPS = {JobKind.EVALUATION: "evaluation", JobKind.SWEEP: "sweep"}
-"""Jobs that are one step of something larger, which has a state of its own. A stopped step would leave it hanging."""
+"""Jobs that are one step of something larger, which has its own state: stopping the step alone would leave it
+waiting."""
 
 
 # --- work of any kind ---
 
 
 def start_job(actor: Actor, job: Job, **details: str) -> Job:
-    """Save new work and have a worker do it once the transaction is committed. The audit keeps the details."""
+    """Save a new job and enqueue it once the transaction is committed. The audit log stores the details."""
     job.asked_by = actor.person
     job.save()
     audit.record(actor, Verb(f"{job.kind}.asked"), job, **details)
@@ -53,31 +57,33 @@ def start_job(actor: Actor, job: Job, **details: str) -> Job:
 
 @transaction.atomic
 def _ask(actor: Actor, kind: JobKind, subject: str, /, **options: Any) -> Job:
-    """The same thing that is under way already is not asked for twice."""
+    """Create a job, or return an identical one that is queued or running."""
     same = Job.objects.filter(kind=kind, subject=subject, options=options, status__in=MOVING).first()
     return same or start_job(actor, Job(kind=kind, subject=subject, options=options))
 
 
 def _require_own(actor: Actor, job: Job) -> None:
-    """Raises PermissionDenied for who may not ask for such work, and has not asked for this export."""
+    """Raise PermissionDenied if the user's role is too low for such a job and it is not the user's own export."""
     if job.kind != JobKind.EXPORT or job.asked_by_id != actor.person.pk:
         actor.require(NEEDS[JobKind(job.kind)])
 
 
 def _refuse_step(job: Job, act: str) -> None:
-    """Raise StateConflict for a job that is stopped and resumed with what it belongs to."""
+    """Raise StateConflict for a job that is stopped and resumed as part of something larger."""
     if whole := STEPS.get(JobKind(job.kind)):
         raise StateConflict(f"Job {job.pk} is a step of the {whole} “{job.subject}”: {act} the {whole} itself.")
 
 
 @transaction.atomic
 def stop_job(actor: Actor, job: Job) -> None:
-    """End it; one that runs ends at its next step, what was done is kept. One that has ended stays as it is.
+    """Stop a job. A running one stops after its current step; its finished work is kept. An ended job is left
+    unchanged.
 
     Raises StateConflict for a step of a sweep or an evaluation.
     """
     _require_own(actor, job)
     _refuse_step(job, "stop")
+    # A queued job has no worker that could read the request, so its status changes here
     waiting = Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED)
     running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
     if waiting.update(status=JobStatus.STOPPED, result="Stopped before it began.") or running.update(
@@ -88,7 +94,7 @@ def stop_job(actor: Actor, job: Job) -> None:
 
 @transaction.atomic
 def resume_job(actor: Actor, job: Job) -> None:
-    """Have work that was stopped, or failed, done after all. Raises StateConflict for other work."""
+    """Enqueue a stopped or failed job again. Raises StateConflict for other jobs."""
     _require_own(actor, job)
     _refuse_step(job, "resume")
     ended = Job.objects.filter(pk=job.pk, status__in=[JobStatus.STOPPED, JobStatus.FAILED])
@@ -102,7 +108,7 @@ def resume_job(actor: Actor, job: Job) -> None:
 
 
 def add_model(actor: Actor, name: str) -> Job:
-    """Have a worker look at a model by hub id or folder."""
+    """Make a worker inspect a model, named by hub id or folder."""
     if not 0 < len(name) <= NAME_CHARS:
         words = "Write a hub id such as hf:microsoft/resnet-50, or the path of a folder, in at most 200 characters."
         raise InvalidInput(words, "name")
@@ -110,7 +116,7 @@ def add_model(actor: Actor, name: str) -> Job:
 
 
 def add_dataset(actor: Actor, path: str, label: str, *, follow_links: bool = False) -> Job:
-    """Have a worker look at a folder on its disks. `follow_links`: also at what links in it lead to outside."""
+    """Make a worker inspect a folder on its disks. `follow_links` also reads targets of links outside the folder."""
     if not 0 < len(path) <= PATH_CHARS or len(label) > LABEL_CHARS:
         words = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
         raise InvalidInput(f"{words}characters, and a name in at most 200.", "place")
@@ -120,7 +126,8 @@ def add_dataset(actor: Actor, path: str, label: str, *, follow_links: bool = Fal
 
 @transaction.atomic
 def remove(actor: Actor, row: VisionModelRow | Dataset) -> None:
-    """Take off the list what somebody added; its runs and images stay. Raises StateConflict for what nobody added."""
+    """Remove a model or dataset that a user added; its runs and images stay. Raises StateConflict for a built-in
+    one."""
     if row.added is None:
         raise StateConflict(f"“{row}” belongs to the program and stays.")
     audit.record(actor, Verb.MODEL_REMOVED if isinstance(row, VisionModelRow) else Verb.DATASET_REMOVED, row)
@@ -128,7 +135,7 @@ def remove(actor: Actor, row: VisionModelRow | Dataset) -> None:
 
 
 def add_index(actor: Actor, dataset: str, model: str, layers: Sequence[str], *, insist: bool = False) -> Job:
-    """Have a worker measure all units of some layers over a dataset."""
+    """Make a worker measure all units of some layers over a dataset."""
     if not Dataset.objects.filter(key=dataset, available=True).exists():
         raise InvalidInput("Choose a dataset of the list that can be used.", "dataset")
     row = VisionModelRow.objects.filter(name=model, available=True).first()
@@ -142,19 +149,20 @@ def add_index(actor: Actor, dataset: str, model: str, layers: Sequence[str], *, 
 
 
 def train_sparse(actor: Actor, wish: SparseWish) -> Job:
-    """Have a worker train a sparse auto-encoder; the same one that is under way already is not asked for twice."""
+    """Make a worker train a sparse auto-encoder, unless an identical job is queued or running."""
     options = asdict(check_wish(wish))
     return _ask(actor, JobKind.SPARSE, options.pop("model"), **options)
 
 
 @transaction.atomic
 def train_several(actor: Actor, wishes: Iterable[SparseWish]) -> list[Job]:
-    """The same of auto-encoders of several k, say: all of them, or none where one cannot be trained."""
+    """Train several auto-encoders, such as one for each k. If one cannot be trained, none is."""
     return [train_sparse(actor, each) for each in wishes]
 
 
 def measure_autoencoder(actor: Actor, row: SparseAutoencoderRow) -> Job:
-    """Have a worker measure a sparse auto-encoder on held-out images. Raises StateConflict if its model is not here."""
+    """Make a worker measure a sparse auto-encoder on held-out images. Raises StateConflict if its model is not
+    installed."""
     if not row.model.available:
         raise StateConflict(f"“{row.model}” cannot be used yet. {row.model.remedy}")
     return _ask(actor, JobKind.MEASURE, row.model.name)
@@ -162,7 +170,7 @@ def measure_autoencoder(actor: Actor, row: SparseAutoencoderRow) -> Job:
 
 @transaction.atomic
 def refresh_catalogue(actor: Actor) -> None:
-    """Have a worker look at every plug-in again, as after weights were fetched."""
+    """Make a worker check every plug-in again, for example after weights were downloaded."""
     audit.record(actor, Verb.CATALOGUE_ASKED)
     queue.ask_for("write_catalogue")
     notify.keep_report("catalogue", "Waiting for a worker", 0, 1, seconds=30)

@@ -1,6 +1,6 @@
-"""What a team did week by week: runs that came to an end, what they took, reviews; of all, and of each person.
+"""Weekly activity of the team and of each person: ended runs, what they used, and reviews.
 
-Two queries, whatever there is: the database counts, by bounds of weeks that are told to it.
+Two queries in all: the database counts by week.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from experiments.models import Review, ReviewState, Run
 from workers.record.statuses import Status
 
 WEEKS = 12
-"""The present one and those before it."""
+"""Number of weeks, with the current one."""
 CONCLUDED = (Status.CONCLUDED, Status.LIMIT_REACHED)
 SHAPE = Shape(340, 168, 50, 10, 16, 40, 64)
 MEASURES = (
@@ -31,13 +31,13 @@ MEASURES = (
     ("cost", "Cost of runs", "part-1", dollars),
     ("reviews", "Reviews", "part-0", lambda value: f"{value:,.0f}"),
 )
-"""What is drawn: the field, its words, its colour, and how a value is written."""
+"""What is plotted: field, title, colour, and format of a value."""
 
 
 @dataclass
 class Tally:
-    """What was done in a stretch of time; `cost` in US dollars as far as prices are known, `unpriced` the runs beside
-    it whose price is not."""
+    """Totals of a period. `cost` is in US dollars, as far as prices are known; `unpriced` counts runs without a
+    known price."""
 
     runs: int = 0
     cost: float = 0.0
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass
 class Activity:
-    """`starts` are the Mondays of the weeks, UTC; `people` has an account -> name and what they did in all of them."""
+    """`starts` are the Mondays of the weeks, UTC. `people` maps a user id to the name and the totals of all weeks."""
 
     starts: Sequence[datetime]
     weeks: list[Tally]
@@ -68,13 +68,13 @@ class Activity:
 
 
 def list_weeks(now: datetime) -> list[datetime]:
-    """When each week began, the first first."""
+    """Return the start of each week, oldest first."""
     monday = (now - timedelta(days=now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
     return [monday - timedelta(weeks=back) for back in reversed(range(WEEKS))]
 
 
 def read_activity(now: datetime | None = None) -> Activity:
-    """Of the weeks up to this one, people by what they concluded, the most first."""
+    """Return the activity of the weeks up to now. People with the most concluded runs come first."""
     starts = list_weeks(now or timezone.now())
     weeks = [Tally() for _ in starts]
     done: dict[int, Tally] = defaultdict(Tally)
@@ -87,7 +87,7 @@ def read_activity(now: datetime | None = None) -> Activity:
 
 
 def _count_runs(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
-    """Of each week and person what their runs came to that ended in it."""
+    """Yield week, user and totals of the runs that ended in that week."""
     tokens = F("prompt_tokens") + F("completion_tokens")
     rows = (
         _by_week(Run.objects.all(), "ended", starts)
@@ -111,14 +111,14 @@ def _count_reviews(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally
 
 
 def _by_week(rows: QuerySet[Any], column: str, starts: Sequence[datetime]) -> QuerySet[Any]:
-    """Those of the weeks, each with the place of its `week`."""
+    """Select the rows of these weeks and annotate each with the index of its `week`."""
     before = [When(**{f"{column}__lt": start}, then=Value(place)) for place, start in enumerate(starts[1:])]
     week = Case(*before, default=Value(len(starts) - 1), output_field=IntegerField())
     return rows.filter(**{f"{column}__gte": starts[0]}).order_by().annotate(week=week)
 
 
 def draw_activity(activity: Activity) -> list[tuple[str, str, Plot | None]]:
-    """Of each measure its name, its sum, and a small plot, all with the same weeks; None where every week is nought."""
+    """Return for each measure its title, its sum, and a small plot; None if every week is zero."""
     names = [f"{start:%-d %b}" for start in activity.starts]
     drawn: list[tuple[str, str, Plot | None]] = []
     for measure, title, kind, tell in MEASURES:

@@ -1,4 +1,4 @@
-"""What the team did week by week, for scripts."""
+"""API of the team's weekly activity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PersonActivityOut(TallyOut):
 
 
 class ActivityOut(Schema):
-    """Twelve weeks, the present one last."""
+    """Twelve weeks, the current one last."""
 
     weeks: list[WeekOut]
     people: list[PersonActivityOut] = Field(
@@ -41,7 +41,7 @@ class ActivityOut(Schema):
 
 @router.get("/activity", response=ActivityOut, summary="Read the team's activity")
 def read_team_activity(request: HttpRequest) -> ActivityOut:
-    """Runs, what they took, and reviews, week by week."""
+    """Runs, their cost and tokens, and reviews by week."""
     user = allow(request)
     found = read_activity()
     told = (role_of(user) or Role.VIEWER) >= Role.RESEARCHER

@@ -1,4 +1,4 @@
-"""What there is to study and with what: models, layers, datasets, backbones, toolsets; long work and the workers."""
+"""API of the installation: models, layers, datasets, backbones, toolsets, jobs and workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = Router(tags=["What there is"])
 
 
 class PartOut(Schema):
-    """Something that workers use, and what it lacks where they cannot."""
+    """A part that workers use, and what is missing if it is not available."""
 
     key: str
     label: str
@@ -49,7 +49,7 @@ class ModelOut(Schema):
 
 
 class ModelDetail(ModelOut):
-    """With how many layers and units workers have found."""
+    """A model with the number of its layers and units that workers have found."""
 
     layers: int
     units: int
@@ -61,7 +61,7 @@ class ModelFilters(Schema):
 
 
 class LayerOut(RowOut):
-    """A named place in a model."""
+    """A named layer of a model."""
 
     id: int
     model: str = Field(validation_alias="model.name")
@@ -90,7 +90,7 @@ class DatasetOut(Schema):
 
 @router.get("/models", response=ListPage[ModelOut], summary="List models")
 def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> ListPage[ModelOut]:
-    """Networks of the registry and those that somebody added, by name."""
+    """Lists built-in models and those that users added, by name."""
     allow(request)
     rows = VisionModelRow.objects.filter(**filters.model_dump(exclude_none=True))
     return page(request, rows, ["name"], paging, ModelOut.from_orm)
@@ -106,7 +106,7 @@ def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
 
 @router.delete("/models/{pk}", response={204: None}, summary="Remove a model")
 def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
-    """One that somebody added; its runs stay."""
+    """Removes a model that a user added; its runs stay."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(VisionModelRow.objects.all(), pk=pk))
     return Status(204, None)
@@ -135,7 +135,7 @@ def list_datasets(request: HttpRequest, paging: Query[Paging]) -> ListPage[Datas
 
 @router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
 def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
-    """One that somebody added; its images stay."""
+    """Removes a dataset that a user added; its images stay."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(Dataset.objects.all(), pk=pk))
     return Status(204, None)
@@ -143,14 +143,14 @@ def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
 
 @router.get("/backbones", response=ListPage[PartOut], summary="List backbones")
 def list_backbones(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
-    """What writes the agent's replies."""
+    """Lists the language models and other backbones that write the agent's replies."""
     allow(request)
     return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
 @router.get("/toolsets", response=ListPage[PartOut], summary="List toolsets")
 def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
-    """A generator, an editor and a describer that go together."""
+    """A toolset is a generator, an editor and a describer that go together."""
     allow(request)
     return page(request, Toolset.objects.all(), ["pk"], paging, PartOut.from_orm)
 
@@ -163,13 +163,13 @@ WORK = ["Work"]
 
 
 class ModelIn(Body):
-    """A model to be looked at."""
+    """A model to inspect."""
 
     name: Annotated[Path, Field(max_length=200, description="hub id or folder", examples=["hf:microsoft/resnet-50"])]
 
 
 class DatasetIn(Body):
-    """A folder of images to be looked at."""
+    """A folder of images to inspect."""
 
     place: Path = Field(description="a folder on the worker's machine", examples=["/data/photographs"])
     label: Label = ""
@@ -177,7 +177,7 @@ class DatasetIn(Body):
 
 
 class IndexIn(Body):
-    """Layers whose units are all to be measured."""
+    """Layers whose units are all measured."""
 
     dataset: Path
     model: Name
@@ -186,7 +186,7 @@ class IndexIn(Body):
 
 
 class JobOut(RowOut):
-    """Work that somebody asked of a worker."""
+    """A job that a user asked a worker to do."""
 
     id: int
     kind: str
@@ -211,7 +211,7 @@ JOBS = Job.objects.select_related("asked_by")
 
 @router.get("/jobs", response=ListPage[JobOut], summary="List jobs", tags=WORK)
 def list_jobs(request: HttpRequest, paging: Query[Paging]) -> ListPage[JobOut]:
-    """The newest first."""
+    """Newest first."""
     allow(request)
     return page(request, JOBS.all(), ["-pk"], paging, _job_out)
 
@@ -223,7 +223,7 @@ def read_job(request: HttpRequest, pk: Id) -> JobOut:
 
 
 def ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
-    """The job, asked for once however often the same request comes."""
+    """Create the job once, even if the same request is sent again."""
 
     def make() -> tuple[JobOut, str]:
         job = ask()
@@ -234,14 +234,14 @@ def ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Ca
 
 @router.post("/models", response={202: JobOut}, summary="Add a model")
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
-    """Have a worker load it once, to list its layers."""
+    """A worker loads the model once to list its layers."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
 
 
 @router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
-    """Have a worker look at a folder on its disks."""
+    """A worker inspects a folder on its disks."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     asked = partial(actions.add_dataset, actor, given.place, given.label, follow_links=given.follow_links)
     return ask_once(request, response, actor, asked)
@@ -249,7 +249,7 @@ def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) 
 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
 def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[Any]:
-    """Have a worker measure all units of some layers over a dataset."""
+    """A worker measures all units of some layers over a dataset."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
     return ask_once(request, response, actor, asked)
@@ -257,14 +257,14 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
 
 @router.post("/catalogue/refresh", response={202: None}, summary="Refresh the catalogue", tags=WORK)
 def refresh_catalogue(request: HttpRequest) -> Status[None]:
-    """At every plug-in, model and dataset, as after weights were fetched."""
+    """A worker checks every plug-in, model and dataset, for example after weights were downloaded."""
     actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE)))
     return Status(202, None)
 
 
 @router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop a job", tags=WORK)
 def stop_job(request: HttpRequest, pk: Id) -> JobOut:
-    """What was done is kept. Work that has ended stays as it is."""
+    """Finished work is kept. A job that has ended is left unchanged."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.stop_job(actor, find(JOBS.all(), pk=pk))
     return _job_out(find(JOBS.all(), pk=pk))
@@ -272,7 +272,7 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
 
 @router.post("/jobs/{pk}/resume", response=JobOut, summary="Resume a job", tags=WORK)
 def resume_job(request: HttpRequest, pk: Id) -> JobOut:
-    """Work that was stopped, or failed."""
+    """Resumes a stopped or failed job."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.resume_job(actor, find(JOBS.all(), pk=pk))
     return _job_out(find(JOBS.all(), pk=pk))
@@ -290,7 +290,7 @@ class LoadedModel(Schema):
 
 
 class WorkerJob(Schema):
-    """What a worker does at this moment."""
+    """What a worker is doing now."""
 
     words: str
     subject: str
@@ -307,19 +307,19 @@ class WorkerPlugin(Schema):
 
 
 class WorkerOut(Schema):
-    """A worker as it told last."""
+    """A worker as it last reported."""
 
     name: str
     state: str = Field(
-        description="ready, busy, refuses: its code is not of the database's version, so it claims nothing; "
-        "or late: nothing was heard of it for a while"
+        description="ready, busy, refuses (its code does not match the database's version, so it claims no runs) "
+        "or late (no heartbeat for a while)"
     )
     device: str
     precision: str
     threads: int
-    silent: float = Field(description="seconds since it told")
-    up: float = Field(description="seconds since it began")
-    refuses: str = Field(description="why it claims nothing, with the remedy; empty where it does")
+    silent: float = Field(description="seconds since its last report")
+    up: float = Field(description="seconds since its start")
+    refuses: str = Field(description="why it claims no runs, with the remedy; empty if it does")
     problems: list[str] = Field(
         description="plug-ins and files of toys that it left out, each with the reason and the remedy"
     )
@@ -330,7 +330,7 @@ class WorkerOut(Schema):
 
 
 class Workers(Schema):
-    """All that were heard of in the last two minutes."""
+    """All workers that reported in the last two minutes."""
 
     items: list[WorkerOut]
     reachable: bool = Field(description="false: Redis does not answer, so nothing is known of workers")
@@ -338,7 +338,7 @@ class Workers(Schema):
 
 @router.get("/workers", response=Workers, summary="List workers", tags=WORK)
 def list_workers(request: HttpRequest) -> Workers:
-    """What each holds in memory and does."""
+    """What each worker holds in memory and does."""
     allow(request)
     reports = worker_status.present()
     found = [worker_status.describe_worker(each) for each in reports or ()]
@@ -346,14 +346,14 @@ def list_workers(request: HttpRequest) -> Workers:
 
 
 class WaitingOut(Schema):
-    """The active runs of one person, or of one sweep, as workers take them in turn."""
+    """The active runs of one person or one sweep, in the order in which workers take them."""
 
     owner: str = Field(description="whose runs, or whose sweep: a user name")
     sweep: int | None
     title: str = Field(description="the person, or the sweep's name")
     queued: int = Field(description="runs that have not begun")
     under_way: int = Field(description="runs that have")
-    held: int = Field(description="of those, runs that a worker plays a round of at this moment")
+    held: int = Field(description="of those, runs in which a worker executes a round now")
     since: datetime | None = Field(description="when the one that has waited longest was asked")
     models: dict[str, int] = Field(description="model -> active runs that need it")
     weight: float
@@ -363,15 +363,15 @@ class WaitingOut(Schema):
 
 
 class WaitingList(Schema):
-    """The queue, whoever is next first."""
+    """The queue, in order of turn."""
 
     items: list[WaitingOut]
-    in_terminals: int = Field(description="active runs that whoever asked plays, and no worker")
+    in_terminals: int = Field(description="active runs that a command in a terminal executes, without a worker")
 
 
 @router.get("/workers/queue", response=WaitingList, summary="Read the queue of runs", tags=WORK)
 def list_waiting(request: HttpRequest) -> WaitingList:
-    """Runs of people go before those of sweeps; between flows of a kind, work is shared out by weight."""
+    """Runs of people come before those of sweeps. Within each kind, work is shared by weight."""
     found = waiting.read_waiting(Names(allow(request)))
     items = [_waiting_out(each) for each in found.lines]
     return WaitingList(items=items, in_terminals=found.in_terminals)

@@ -1,6 +1,6 @@
-"""How the installation stands at this moment: runs under way, waiting and recently concluded, workers, models.
+"""Context of the Overview: active, waiting and recently concluded runs, workers, and models.
 
-Plain data for the Overview, in a number of queries that does not grow with what there is.
+Plain data for templates. The number of queries is constant.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from experiments.models import Backbone, Event, Observation, Run, Toolset, Visio
 from workers.record.statuses import ACTIVE, Status
 
 MAX_RUNS = 8
-"""Runs that each part names; how many there are beside them is said."""
+"""Maximum number of runs in each part. The rest is counted."""
 CONCLUDED = 6
-"""Conclusions that are shown."""
+"""Number of conclusions shown."""
 PICTURES = 4
-"""Images that stand beside a conclusion."""
+"""Images beside a conclusion."""
 WORDS = 320
 """Characters of a reply that are shown."""
 FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
 TAG = re.compile(r"^\[[A-Z][A-Z 0-9]*\]:?", re.MULTILINE)
 RECENT = timedelta(days=7)
-"""How long ago a failure is still mentioned."""
+"""How long a failed run is still counted."""
 
 
 def read_dashboard() -> dict[str, Any]:
-    """What the templates of the Overview show."""
+    """Return the context of the Overview's templates."""
     concluded = (
         visible_to(Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]))
         .select_related("owner")
@@ -59,7 +59,7 @@ def read_dashboard() -> dict[str, Any]:
 
 
 def _count_runs() -> dict[str, int]:
-    """How many runs are under way, wait, and failed recently."""
+    """Count active, waiting and recently failed runs."""
     recent = Q(status=Status.FAILED, ended__gt=timezone.now() - RECENT)
     asked = Q(status__in=[*ACTIVE, Status.WAITING]) | recent
     rows = dict(Run.objects.filter(asked).order_by().values_list("status").annotate(Count("pk")))
@@ -74,17 +74,20 @@ def _count_runs() -> dict[str, int]:
 
 
 def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> dict[str, Any]:
-    """A run that is queued or running, what its worker reports, and the latest words of its agent: those under way by
-    their end, those of a finished reply by their beginning; programs are left out of both."""
+    """Return an active run, its worker's progress, and the latest words of its agent.
+
+    A reply that is being written is shown by its end, a finished one by its beginning, both without programs.
+    """
     parts = FENCE.split(draft)
     writing = _strip_marks(" ".join(parts[::2]))
     words = ending(writing) if writing else shorten(_strip_marks(run.said or ""))
+    # Fences split the draft into prose and code in turn: an even number of parts means an open program
     programming = len(parts) % 2 == 0
     return {"run": run, "words": words, "writing": bool(writing), "programming": programming, "progress": progress}
 
 
 def _strip_marks(text: str) -> str:
-    """Words without marks and without the tags of the reply's grammar."""
+    """Return the words without Markdown and without the tags of the reply's grammar."""
     return " ".join(TAG.sub(" ", str(text)).replace("#", " ").replace("*", " ").replace("`", " ").split())
 
 
@@ -100,14 +103,16 @@ def shorten(text: str) -> str:
 
 
 def _read_conclusions(runs: Sequence[Run]) -> dict[str, Any]:
-    """The newest that gives an answer apart, for its card; the others as rows."""
+    """Return the newest run with a label or statement for its card, and the others as rows."""
     latest = next((run for run in runs if run.labels or run.statement), None)
     return {"latest": latest, "concluded": [_concluded_run(run) for run in runs if run is not latest]}
 
 
 def _concluded_run(run: Run) -> dict[str, Any]:
-    """A run that came to its end, the scale of its activations, and its strongest images, each once, by its index: a
-    query for each run is cheaper than one for all."""
+    """Return a run, the scale of its activations, and its strongest images without repeats.
+
+    A query for each run uses its index and is cheaper than one query for all.
+    """
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
     found: dict[str, Observation] = {}
     for row in rows[: 3 * PICTURES]:  # one image may have been logged again and again
@@ -120,7 +125,8 @@ def _concluded_run(run: Run) -> dict[str, Any]:
 
 
 def _read_machinery() -> dict[str, Any]:
-    """Workers as they told last (None: Redis is away), and what there is to study and to work with."""
+    """Return the workers' last reports (None if Redis does not answer), the available parts, and the number of
+    missing ones."""
     workers = worker_status.present()
     kinds: tuple[tuple[Any, str], ...] = ((VisionModelRow, "name"), (Backbone, "key"), (Toolset, "key"))
     parts = [row for kind, key in kinds for row in kind.objects.values_list("label", key, "available")]

@@ -1,4 +1,4 @@
-"""The form that asks for a sparse auto-encoder: what it offers, what it is filled with, what is wrong with it."""
+"""The form for training a sparse auto-encoder: its choices, defaults and errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KINDS = (
     ("matryoshka", "Matryoshka: the first latents learn what is general"),
 )
 MAX_K = 12
-"""Auto-encoders that one form asks for."""
+"""Maximum number of auto-encoders per form."""
 _OUTPUTS = ("logit", "concept")
-"""Kinds of layers that are not offered first: their units have names already."""
+"""Kinds of layers that are not offered first, because their units already have names."""
 
 
 class NewAutoencoder(forms.Form):
-    """Which layer of which model, over which dataset, and the recipe."""
+    """Layer of a model, dataset, and recipe."""
 
     model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
     layer = forms.CharField(max_length=200, error_messages={"required": "Choose a layer."})
@@ -51,7 +51,7 @@ class NewAutoencoder(forms.Form):
     }
 
     def clean_k(self) -> list[int]:
-        """One k or several, with commas between them."""
+        """Parse one k or several, separated by commas."""
         words = [each.strip() for each in self.cleaned_data["k"].split(",") if each.strip()]
         found = [int(each) for each in words if each.isascii() and each.isdigit() and 1 <= int(each) <= MAX_LATENTS]
         if len(found) != len(words) or not 1 <= len(found) <= MAX_K or len(set(found)) != len(found):
@@ -68,7 +68,7 @@ class NewAutoencoder(forms.Form):
 
     @classmethod
     def prefill(cls, chosen: Mapping[str, Any]) -> Self:
-        """A form that nobody has sent, with what suits the model, or the layer of it, that is chosen."""
+        """Return an unsent form with defaults for the chosen model or layer."""
         filled: dict[str, Any] = {"kind": TOPK, "steps": DEFAULT_STEPS, "seed": 0, "name": ""}
         filled |= {name: chosen[name] for name in ("model", "layer", "dataset") if chosen.get(name)}
         form = cls(initial=filled)
@@ -84,24 +84,24 @@ class NewAutoencoder(forms.Form):
 
     @cached_property
     def models(self) -> list[VisionModelRow]:
-        """Those that can be used, and are no auto-encoders themselves."""
+        """The available models that are not auto-encoders themselves."""
         return list(VisionModelRow.objects.filter(available=True, base="", layers__isnull=False).distinct())
 
     @cached_property
     def chosen_model(self) -> VisionModelRow | None:
-        """The one that the form names, else toybox or the first."""
+        """The model that the form names, else toybox, else the first."""
         there = {each.name: each for each in self.models}
         return there.get(self._value("model")) or there.get(compatibility.TOYBOX) or next(iter(there.values()), None)
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Of the chosen model."""
+        """The layers of the chosen model."""
         model = self.chosen_model
         return list(model.layers.select_related("model").defer("names")) if model else []
 
     @cached_property
     def chosen_layer(self) -> Layer | None:
-        """The one that the form names, else the last before the outputs."""
+        """The layer that the form names, else the last one before the outputs."""
         layers = self.layers
         inner = [each for each in layers if each.kind not in _OUTPUTS] or layers
         return next((each for each in layers if each.name == self._value("layer")), next(reversed(inner), None))
@@ -112,12 +112,12 @@ class NewAutoencoder(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field."""
+        """Error messages that name the field."""
         return [
             f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
         ]
 
     @property
     def wishes(self) -> list[SparseWish]:
-        """What a form without problems asks for: one of each k."""
+        """What a valid form asks for: one auto-encoder for each k."""
         return [SparseWish(**self.cleaned_data | {"k": k}) for k in self.cleaned_data["k"]]

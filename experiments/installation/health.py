@@ -1,6 +1,4 @@
-"""Whether the parts that everything stands on answer: the database, Redis, the place of files. For whoever watches the
-installation: a load balancer, a container's runtime, `/readyz`.
-"""
+"""Checks that the database, Redis and the file store answer, for load balancers and containers: `/readyz`."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ from experiments.core.bucket import Bucket
 from experiments.models import Run
 
 MIN_FREE = 64 << 20
-"""Bytes of a disk below which nothing more fits that a round writes."""
+"""Bytes of free disk space below which a round may not be able to write."""
 PATIENCE = 4.0
-"""Seconds within which a part answers."""
+"""Timeout of each check, in seconds."""
 _NEVER = "f" * 64
 """A name that no file has."""
 
 
 def probe() -> dict[str, str]:
-    """Each part and why it is not ready, "" where it is. Takes `PATIENCE` seconds at most."""
+    """Return for each part why it is not ready; "" if it is. Takes about `PATIENCE` seconds at most."""
     pool = ThreadPoolExecutor(len(_PARTS), thread_name_prefix="probe")
     asked = {name: pool.submit(_try, ask) for name, ask in _PARTS.items()}
     found = {}
@@ -40,17 +38,18 @@ def probe() -> dict[str, str]:
 
 
 def _try(ask: Callable[[], str]) -> str:
-    """What a part says; whatever goes wrong is told, since any of it means that the part is not ready."""
+    """Return the result of a check. Any error means that the part is not ready."""
     try:
         return ask()
     except Exception as error:  # noqa: BLE001 - whatever it is
         return f"{type(error).__name__}: {error}"
     finally:
-        connection.close()  # this thread's own
+        # Connections belong to threads: without this, each check would leave one open
+        connection.close()
 
 
 def _ask_database() -> str:
-    """A real query of a real table, so that one without tables is not ready."""
+    """Query a real table, so that a database without tables is not ready."""
     Run.objects.order_by("-pk").values_list("status").first()
     return ""
 
@@ -61,7 +60,7 @@ def _ask_redis() -> str:
 
 
 def _ask_storage() -> str:
-    """Whether files can be looked up, and, in a folder, written."""
+    """Check that files can be looked up, and for a folder, that it can be written to and has space."""
     if isinstance(storages["default"], Bucket):
         storages["default"].ask()
         return ""

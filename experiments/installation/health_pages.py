@@ -1,5 +1,6 @@
-"""What watches the installation asks, without signing in: whether the web process answers, and whether all that it
-needs does. Strangers are told no reason.
+"""Health checks without signing in: does the web process answer, and does everything that it needs?
+
+Only signed-in users see reasons.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ UNREADY = 503
 @never_cache
 @login_not_required
 def healthz(_: HttpRequest) -> HttpResponse:
-    """This process answers. Asks nothing of anybody else."""
+    """Answer that this process runs. Checks nothing else."""
     return HttpResponse("ok\n", content_type="text/plain; charset=utf-8")
 
 
@@ -27,9 +28,10 @@ def healthz(_: HttpRequest) -> HttpResponse:
 @never_cache
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Whether each part is ready, status 503 where one is not; why, for those who are signed in."""
+    """Return whether each part is ready, with status 503 if one is not. Signed-in users also see why."""
     found = probe()
     ready = not any(found.values())
+    # The role is in the database, so it cannot be read if that is down
     tells = not found["database"] and access.role_in(request) is not None
     parts = {name: "ok" if not why else why if tells else "not ready" for name, why in found.items()}
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else UNREADY)

@@ -1,5 +1,4 @@
-"""What the settings pages list: work of the workers, models with their layers, datasets with their indexes,
-auto-encoders."""
+"""Contexts of the settings pages: jobs, models, datasets with their indexes, and auto-encoders."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from experiments.models import (
 )
 
 MAX_JOBS = 6
-"""Pieces of work that a page lists, the newest first."""
+"""Maximum number of jobs on a page, newest first."""
 BROKEN_SHOWN = 50
-"""Files that could not be read which a page names; the rest is counted."""
+"""Maximum number of unreadable files that a page names. The rest is counted."""
 
 
 def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str, Any]:
-    """The newest work of these kinds, for a template; `moving` says whether to ask again."""
+    """Return the newest jobs of these kinds for a template. `moving` is true while the page must reload them."""
     rows = Job.objects.filter(kind__in=kinds, **about).select_related("asked_by")[:MAX_JOBS]
     found = [
         {"job": job, "progress": notify.read_progress(job), "may_change": role >= NEEDS[JobKind(job.kind)]}
@@ -43,7 +42,7 @@ def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str
 
 
 def models(role: Role) -> dict[str, Any]:
-    """All that the page of models shows."""
+    """Return the context of the Models page."""
     counted = VisionModelRow.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units"))
     rows = list(counted.order_by("-available", "name"))
     looking = notify.read_report("catalogue")
@@ -64,7 +63,7 @@ def models(role: Role) -> dict[str, Any]:
 
 
 class ListedDataset:
-    """A dataset as the page lists it: its indexed layers by model, the first of its broken files."""
+    """A dataset as the page lists it: its indexed layers by model, and the first of its broken files."""
 
     def __init__(self, row: Dataset) -> None:
         self.row = row
@@ -76,7 +75,7 @@ class ListedDataset:
 
 
 def datasets(role: Role, chosen: Any) -> dict[str, Any]:
-    """All that the page of datasets shows; `chosen` is what the form for an index says, if anything."""
+    """Return the context of the Datasets page. `chosen` are the values of the index form, if any."""
     made = LayerIndex.objects.select_related("layer__model").defer("layer__names")
     rows = list(Dataset.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
     available = list(VisionModelRow.objects.filter(available=True))
@@ -98,7 +97,7 @@ def datasets(role: Role, chosen: Any) -> dict[str, Any]:
 
 
 def autoencoders(role: Role, form: NewAutoencoder) -> dict[str, Any]:
-    """All that the page of auto-encoders shows, with the form for another one."""
+    """Return the context of the Auto-encoders page with its form."""
     jobs = _recent_jobs([JobKind.SPARSE, JobKind.MEASURE], role)
     return jobs | {
         "here": "settings-autoencoders",
@@ -110,7 +109,7 @@ def autoencoders(role: Role, form: NewAutoencoder) -> dict[str, Any]:
 
 
 def autoencoder(role: Role, row: SparseAutoencoderRow) -> dict[str, Any]:
-    """All that the page of one auto-encoder shows."""
+    """Return the context of one auto-encoder's page."""
     jobs = _recent_jobs([JobKind.MEASURE], role, subject=row.model.name)
     return jobs | {
         "here": "settings-autoencoder",

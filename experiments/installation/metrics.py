@@ -1,7 +1,6 @@
-"""The installation in figures, as Prometheus reads them: runs and their queue from the database, work from what each
-worker says of itself, listeners of this process.
+"""Metrics for Prometheus: runs and queue from the database, work from each worker's report, listeners of this process.
 
-No label holds free text or grows with the work: statuses, ids of people, workers' names, kinds of events.
+No label holds free text or grows with the work: only statuses, ids of people, names of workers, kinds of events.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ _TOTALS = {
     "cost": ("maia_cost_dollars", "US dollars that language models cost, by the prices known here."),
     "observation_count": ("maia_observations", "Observations logged."),
 }
-"""Column of a run -> the counter that adds it up, and what that says."""
+"""Column of a run -> name and description of the counter that sums it."""
 _TYPES = frozenset({"counter", "histogram", "gauge"})
 
 
 def write_metrics() -> bytes:
-    """The figures of this moment, in Prometheus' text format."""
+    """Return the current metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Installation())
     return generate_latest(registry)
 
 
 class _Installation(Collector):
-    """Asks the database and Redis at each scrape; nothing is kept in between."""
+    """Reads the database and Redis at each scrape and stores nothing in between."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _count_runs()
@@ -61,7 +60,7 @@ def _count_runs() -> Iterator[Metric]:
 
 
 def _describe_queue() -> Iterator[Metric]:
-    """By the id of the person who asked, sweeps included."""
+    """Yield the queue by id of the person who asked, with their sweeps."""
     age = GaugeMetricFamily("maia_queue_age_seconds", "How long the first of a person's runs waits.", labels=["person"])
     length = GaugeMetricFamily("maia_queue_runs", "A person's runs that wait or are under way.", labels=["person"])
     held_up = GaugeMetricFamily("maia_held_up_runs", "Runs that wait for the end of an outage.")
@@ -79,7 +78,7 @@ def _describe_queue() -> Iterator[Metric]:
 
 
 def _read_workers() -> Iterator[Metric]:
-    """What each worker counts, under its name; what is not of the shape that ours send is left out."""
+    """Yield each worker's counters, labelled with its name. Counters of an unknown shape are left out."""
     present = worker_status.present() or []
     workers = GaugeMetricFamily("maia_workers", "Workers, by state.", labels=["state"])
     for state in ("ready", "busy", "refuses", "late"):

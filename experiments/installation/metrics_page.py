@@ -1,4 +1,4 @@
-"""`/metrics`, for a program that watches the installation: with the token of the settings, or as an admin."""
+"""`/metrics` for a monitoring program that has the token from the settings, and for admins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KIND = "text/plain; version=0.0.4; charset=utf-8"
 @never_cache
 @login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures; for others there is nothing here."""
+    """Return the metrics. Others get a 404."""
     if not _may_read(request):
         raise Http404("There is nothing here.")
     return HttpResponse(write_metrics(), content_type=_KIND)

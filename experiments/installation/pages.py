@@ -1,8 +1,7 @@
-"""The Overview, and the settings pages of models, datasets, work and workers. And the pulse, by which every open page
-keeps the counts of its rail true.
+"""The Overview, the settings pages of models, datasets, jobs and workers, and the status that every page polls.
 
-An open Overview asks again by itself and names the parts it has by their fingerprints; only parts that have changed
-are sent, and nothing moves under the reader's eyes.
+An open Overview polls and sends the fingerprints of its parts. Only changed parts are sent, so that nothing else
+moves on the screen.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from experiments.models import (
 from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "recent", "workers")
-"""Parts of the Overview, each a template; beside them the latest answer."""
+"""Parts of the Overview, each a template. The latest answer is a further part."""
 LATEST, DOTS = "latest", 40
-"""The part with the latest answer, and the dots of a strip of its plot."""
+"""Name of the part with the latest answer, and number of dots in a strip of its plot."""
 PAGES = {
     JobKind.MODEL: "settings-models",
     JobKind.DATASET: "settings-datasets",
@@ -59,7 +58,7 @@ PAGES = {
     JobKind.GRAPH: "circuits",
     JobKind.CIRCUIT: "circuit-searches",
 }
-"""Where work of each kind is listed."""
+"""Page that lists jobs of each kind."""
 
 
 # --- the Overview ---
@@ -67,7 +66,7 @@ PAGES = {
 
 @require_safe
 def overview(request: HtmxRequest) -> HttpResponse:
-    """The whole page; htmx is sent the parts whose fingerprint it did not name, or an empty answer."""
+    """Show the Overview. htmx gets the parts that have changed, or an empty response."""
     access.require(request)
     known = {*request.GET.getlist("seen")} if request.htmx else set()
     parts = _draw_parts(request, known)
@@ -81,7 +80,7 @@ def overview(request: HtmxRequest) -> HttpResponse:
 
 
 def _read_weeks(request: HttpRequest) -> dict[str, Any]:
-    """What was done lately: it hardly changes while somebody looks, so the page has it once."""
+    """Return the weekly activity. It changes slowly, so the page loads it once."""
     found = activity.read_activity()
     if found.is_empty:
         return {}
@@ -90,8 +89,8 @@ def _read_weeks(request: HttpRequest) -> dict[str, Any]:
 
 
 def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, Any]]:
-    """Every part as HTML, with its name and fingerprint. The latest answer is drawn if it is not `known`: it costs more
-    than all others."""
+    """Return every part with name, fingerprint and HTML. The latest answer is drawn only if it is not `known`,
+    because it costs more than all others."""
     role = access.role_in(request) or Role.VIEWER
     names = Names(request.user)
     context = dashboard.read_dashboard() | {
@@ -107,7 +106,8 @@ def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, A
 
 
 def _draw_latest(run: Run | None, names: Names, known: Container[str], *, acts: bool) -> dict[str, Any]:
-    """The newest answer as a card. What it shows changes with the run, its check and what is hidden from who looks."""
+    """Draw the newest answer as a card. Its fingerprint covers the run, its check, and what is hidden from the
+    viewer."""
     shown = run and (run.pk, run.ended, describe_check(run.label_check), names.hides(run), acts)
     found = {"name": LATEST, "print": blake2s(repr(shown).encode(), digest_size=8).hexdigest(), "html": ""}
     if run and f"{LATEST}:{found['print']}" not in known:
@@ -119,7 +119,7 @@ def _draw_latest(run: Run | None, names: Names, known: Container[str], *, acts: 
 
 @require_safe
 def show_status(request: HttpRequest) -> HttpResponse:
-    """How many runs are alive and whether a worker is there; asked by every open page now and then."""
+    """Return the number of active runs and whether a worker is alive. Every open page polls this."""
     access.require(request)
     models = list(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return render(request, "display/pulse.html", {"worker": worker_status.is_here(), "models": models})
@@ -130,7 +130,7 @@ def show_status(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def models(request: HtmxRequest) -> HttpResponse:
-    """What can be studied and with what; htmx is sent the work under way, and the list once that is done."""
+    """Show models, backbones and toolsets. htmx gets the jobs, with the list once they are done."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     fragment = request.htmx.target == "work"
     return render(request, "installation/work.html" if fragment else "installation/models.html", lists.models(role))
@@ -138,7 +138,7 @@ def models(request: HtmxRequest) -> HttpResponse:
 
 @require_safe
 def layers(request: HttpRequest, pk: int) -> HttpResponse:
-    """The layers of one model, sent when somebody opens them."""
+    """Return the layers of one model, loaded when a user opens them."""
     access.require(request)
     model = get_object_or_404(VisionModelRow, pk=pk)
     found = Layer.objects.filter(model=model).defer("names")
@@ -147,7 +147,7 @@ def layers(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def add_model(request: HttpRequest) -> HttpResponse:
-    """Have a worker look at a model; what comes of it stands on the page."""
+    """Make a worker inspect a model. The page shows the result."""
     actor, name = Actor.of(request, Role.ADMIN), request.POST.get("name", "").strip()
     try:
         actions.add_model(actor, name)
@@ -159,7 +159,7 @@ def add_model(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def remove_model(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a model that somebody added off the list; its runs stay."""
+    """Remove a model that a user added; its runs stay."""
     actor = Actor.of(request, Role.ADMIN)
     actions.remove(actor, get_object_or_404(VisionModelRow, pk=pk, added__isnull=False))
     return redirect("settings-models")
@@ -167,7 +167,7 @@ def remove_model(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def refresh_catalogue(request: HttpRequest) -> HttpResponse:
-    """Have a worker look at every plug-in again."""
+    """Make a worker check every plug-in again."""
     actions.refresh_catalogue(Actor.of(request, Role.RESEARCHER))
     return redirect("settings-models")
 
@@ -177,8 +177,7 @@ def refresh_catalogue(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def datasets(request: HtmxRequest) -> HttpResponse:
-    """What exemplars come from; htmx is sent the work under way with the list once that is done, or the layers of a
-    chosen model."""
+    """Show datasets. htmx gets the jobs, with the list once they are done, or the layers of a chosen model."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     templates = {"work": "installation/work.html", "index-layers": "installation/index_layers.html"}
     template = templates.get(request.htmx.target or "", "installation/datasets.html")
@@ -187,7 +186,7 @@ def datasets(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def add_dataset(request: HttpRequest) -> HttpResponse:
-    """Have a worker look at a place on its disks; what comes of it stands on the page."""
+    """Make a worker inspect a folder on its disks. The page shows the result."""
     actor = Actor.of(request, Role.ADMIN)
     path, label = request.POST.get("place", "").strip(), request.POST.get("label", "").strip()
     follow_links = bool(request.POST.get("follow_links"))
@@ -202,7 +201,7 @@ def add_dataset(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def remove_dataset(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a dataset that somebody added off the list; its images stay."""
+    """Remove a dataset that a user added; its images stay."""
     actor = Actor.of(request, Role.ADMIN)
     actions.remove(actor, get_object_or_404(Dataset, pk=pk, added__isnull=False))
     return redirect("settings-datasets")
@@ -210,7 +209,7 @@ def remove_dataset(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def add_index(request: HttpRequest) -> HttpResponse:
-    """Have a worker measure all units of some layers over a dataset."""
+    """Make a worker measure all units of some layers over a dataset."""
     actor, sent = Actor.of(request, Role.RESEARCHER), request.POST
     dataset, model, insist = sent.get("dataset", ""), sent.get("model", ""), bool(sent.get("insist"))
     try:
@@ -226,7 +225,7 @@ def add_index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def autoencoder(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The report of one; htmx is sent the work under way, with the report once that is done."""
+    """Show the report of an auto-encoder. htmx gets the jobs, with the report once they are done."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     row = get_object_or_404(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
     template = "installation/work.html" if request.htmx.target == "work" else "installation/autoencoder.html"
@@ -235,7 +234,7 @@ def autoencoder(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def measure_autoencoder(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a worker measure it; what comes of it stands on its page."""
+    """Make a worker measure an auto-encoder. Its page shows the result."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
     try:
@@ -247,8 +246,8 @@ def measure_autoencoder(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def autoencoders(request: HtmxRequest) -> HttpResponse:
-    """What was trained, and a form for more; htmx is sent the work under way with the list once that is done, or what
-    the form says of a chosen model or layer."""
+    """Show auto-encoders and the form. htmx gets the jobs, with the list once they are done, or the form's defaults
+    for a chosen model or layer."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     templates = {"work": "installation/work.html", "sparse-choice": "installation/sparse_choice.html"}
     template = templates.get(request.htmx.target or "", "installation/autoencoders.html")
@@ -257,7 +256,7 @@ def autoencoders(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def train_autoencoder(request: HttpRequest) -> HttpResponse:
-    """Have a worker train a sparse auto-encoder, or one of each k; what comes of it stands on the page."""
+    """Make a worker train a sparse auto-encoder, or one for each k. The page shows the result."""
     actor, form = Actor.of(request, Role.RESEARCHER), NewAutoencoder(request.POST)
     if form.is_valid():
         try:
@@ -274,31 +273,30 @@ def train_autoencoder(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def stop_job(request: HttpRequest, pk: int) -> HttpResponse:
-    """End it; one that runs ends at its next step. What was done is kept."""
+    """Stop a job. A running one stops after its current step; its finished work is kept."""
     return _do(request, pk, actions.stop_job)
 
 
 @require_POST
 def resume_job(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have work that was stopped, or failed, done after all."""
+    """Resume a stopped or failed job."""
     return _do(request, pk, actions.resume_job)
 
 
 def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Job], None]) -> HttpResponse:
-    """Do something with a job, and go to where such work is listed; what is refused is told there."""
+    """Apply an action to a job and redirect to the page that lists it, with the reason if the action was refused."""
     actor, job = Actor.of(request), get_object_or_404(Job, pk=pk)
     try:
         act(actor, job)
     except ActionRefused as error:
         messages.error(request, str(error))
-    # A causal check has no list of its own: it stands on the page of its unit
+    # A causal check is shown on the page of its unit, because there is no list of them
     return redirect(CausalCheck.objects.filter(job=job).first() or PAGES[JobKind(job.kind)])
 
 
 @require_safe
 def workers(request: HtmxRequest) -> HttpResponse:
-    """Who waits for them; which there are, what they hold in memory, what they are doing. The lists alone for htmx,
-    which asks every few seconds."""
+    """Show the queue and the workers with their models and jobs. htmx polls the lists alone."""
     viewer = access.require(request)
     workers = worker_status.present()
     rows = None if workers is None else [worker_status.describe_worker(each) for each in workers]

@@ -1,4 +1,4 @@
-"""Which sparse auto-encoder somebody wants, and whether it can be trained, as far as that is known without a worker."""
+"""Checks a request to train a sparse auto-encoder, as far as possible without a worker."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from workers.record.sparse import (
 
 @dataclass(frozen=True)
 class SparseWish:
-    """What a job of kind "sparse" is asked for. Without steps and images it takes the default number of steps."""
+    """Options of a job of kind "sparse". Without steps and images, the default number of steps applies."""
 
     model: str
     layer: str
     latents: int
     k: int
     dataset: str = ""
-    """Key; "" for the one that suits the model."""
+    """Key of the dataset; "" for the model's own."""
     kind: str = TOPK
     name: str = ""
     steps: int = 0
@@ -42,7 +42,7 @@ class SparseWish:
 
 
 def check_wish(wish: SparseWish) -> SparseWish:
-    """The same with its dataset and steps named. Raises InvalidInput, with the field."""
+    """Return the request with its dataset and steps filled in. Raises InvalidInput with the field."""
     _check_layer(wish)
     _check_recipe(wish)
     _check_name(wish.name)
@@ -106,7 +106,7 @@ def _check_name(name: str) -> None:
 
 
 def _find_dataset(wish: SparseWish) -> str:
-    """The key of the dataset, the model's own where none is named."""
+    """Return the key of the dataset, by default the model's own."""
     try:
         key = wish.dataset or compatibility.find_own_dataset(wish.model)
     except RequestError as error:

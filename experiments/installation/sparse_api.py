@@ -1,4 +1,4 @@
-"""Sparse auto-encoders for scripts: those that there are, and training another one."""
+"""API of sparse auto-encoders: list, train and measure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AutoencoderOut(RowOut):
 
 
 class AutoencoderIn(Body):
-    """A sparse auto-encoder to be trained on the activations of a layer."""
+    """A sparse auto-encoder to train on the activations of a layer."""
 
     model: Name
     layer: Name
@@ -58,7 +58,7 @@ class AutoencoderIn(Body):
 
 @router.get("/autoencoders", response=ListPage[AutoencoderOut], summary="List sparse auto-encoders")
 def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[AutoencoderOut]:
-    """Those that were trained or added here, the newest first."""
+    """Lists those that were trained or added here, newest first."""
     allow(request)
     rows = SparseAutoencoderRow.objects.select_related("model")
     return page(request, rows, ["-pk"], paging, AutoencoderOut.from_orm)
@@ -66,7 +66,7 @@ def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[A
 
 @router.post("/autoencoders", response={202: JobOut}, summary="Train a sparse auto-encoder", tags=WORK)
 def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpResponse) -> Status[Any]:
-    """Have a worker train one; its latents are then the units of the model sae:NAME."""
+    """A worker trains it. Its latents are then the units of the model sae:NAME."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     return ask_once(request, response, actor, lambda: actions.train_sparse(actor, SparseWish(**wish.model_dump())))
 
@@ -78,7 +78,7 @@ def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpR
     tags=WORK,
 )
 def measure_autoencoder(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[Any]:
-    """Have a worker write its report, on images that a training here never saw."""
+    """A worker writes its report on images that training here never saw."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     row = find(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
     return ask_once(request, response, actor, lambda: actions.measure_autoencoder(actor, row))

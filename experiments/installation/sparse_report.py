@@ -1,4 +1,4 @@
-"""The report of a sparse auto-encoder as its page shows it: figures with their intervals, and two histograms."""
+"""The report of a sparse auto-encoder for its page: figures with intervals, and two histograms."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MEASURES = {
     "change": "squared change of the output, over its variance among images",
 }
 _GAP = 0.06
-"""Share of a bar's room that stays free."""
+"""Share of a bar's width that stays empty."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A row of the table: what takes the layer's place, and what that does to the model's own output."""
+    """A row of the table: what replaces the layer, and how that changes the model's output."""
 
     name: str
     change: str
@@ -32,19 +32,20 @@ class Effect:
 
 @dataclass(frozen=True)
 class DrawnReport:
-    """What the page shows of a report."""
+    """The report as the page shows it."""
 
     report: SparseReport
     density: Plot
     similarity: Plot
     effects: Sequence[Effect]
     measure: str
-    """What `Effect.change` is; "" where nothing was measured."""
+    """What `Effect.change` measures; "" if nothing was measured."""
     recovered: str
 
 
 def draw_report(row: SparseAutoencoderRow) -> DrawnReport | None:
-    """None where nothing was measured yet, or what is stored makes no sense: then it is measured again."""
+    """Return the drawn report. None if nothing was measured, or if the stored report is invalid and must be measured
+    again."""
     stored: Any = row.report
     try:
         return _draw(read_report(stored))
@@ -53,7 +54,7 @@ def draw_report(row: SparseAutoencoderRow) -> DrawnReport | None:
 
 
 def _draw(report: SparseReport) -> DrawnReport:
-    """Raises ValueError, OverflowError for histograms that are none."""
+    """Draw the report. Raises ValueError or OverflowError for invalid histograms."""
     output = report.output
     return DrawnReport(
         report,
@@ -66,7 +67,7 @@ def _draw(report: SparseReport) -> DrawnReport:
 
 
 def _draw_density(report: SparseReport) -> Plot:
-    """Latents by the share of positions at which they are active, from never to always."""
+    """Plot latents by the share of positions at which they are active, from never to always."""
     edges = report.density.edges
     names = [f"{float(f'{100 * 10**edge:.2g}'):g} %" for edge in edges]
     words = [f"from {names[at]} to {names[at + 1]}" for at in range(len(edges) - 1)]
@@ -78,7 +79,7 @@ def _draw_density(report: SparseReport) -> Plot:
 
 
 def _draw_similarity(histogram: BinCounts) -> Plot:
-    """Latents by their largest cosine to the decoder row of another one."""
+    """Plot latents by their largest cosine to the decoder row of another latent."""
     edges = histogram.edges
     if first := next((at for at, count in enumerate(histogram.counts) if count), 0):  # few point away from all others
         edges, histogram = edges[first:], BinCounts(edges[first:], histogram.counts[first:])
@@ -116,7 +117,7 @@ def _write_share(figure: Estimate) -> str:
 
 
 def _write(figure: Estimate, words: Any) -> str:
-    """A figure with its 95 % interval, or why there is none; "" where nothing was asked."""
+    """Format a figure with its 95 % interval, or the reason why it is missing; "" if it was not measured."""
     if figure.value is None:
         return figure.why
     if figure.low is None or figure.high is None:

@@ -1,4 +1,4 @@
-"""Addresses of the installation: overview, health, models, datasets, auto-encoders, workers, jobs."""
+"""URLs of the installation: overview, health, models, datasets, auto-encoders, workers, jobs."""
 
 from __future__ import annotations
 

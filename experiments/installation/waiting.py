@@ -1,6 +1,6 @@
-"""Who waits for what, since when: the queue of runs as it stands, one line for each person or sweep.
+"""The queue of runs: one line for each person or sweep, with what waits and since when.
 
-One query over the active runs, grouped, however many there are; that of `claims` decides who comes next.
+One grouped query over the active runs. The query of `claims` decides which run comes next.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from workers import registry
 from workers.record.statuses import Status
 
 MAX_LINES = 50
-"""Lines that a page shows; what waits beyond them is counted."""
+"""Maximum number of lines on a page. The rest is counted."""
 MAX_OUTAGES = 5
 MAX_MODELS = 3
 """Models that a line names."""
 SYNTHETIC = "synthetic neurons"
-"""What stands for models whose units' names tell what they respond to: nobody reads here which they are."""
+"""Replaces models whose units' names reveal what they respond to."""
 _ACTIVE = (Status.QUEUED.value, Status.RUNNING.value)
 _NOBODY = 0
-"""Key of no flow: of runs that are in none."""
+"""Key for runs that are in no flow."""
 
 
 @dataclass
 class WaitingLine:
-    """Active runs of one flow: `queued` have not begun, `under_way` have, and of these `held` are played right now."""
+    """Active runs of one flow: `queued` have not begun, `under_way` have; a worker executes a round of `held` of
+    these now."""
 
     flow: Flow
     queued: int = 0
     under_way: int = 0
     held: int = 0
     since: datetime | None = None
-    """When the run that has waited longest was asked, or given back after a round, of those that may go on."""
+    """When the longest-waiting run was asked, or returned to the queue after a round, among runs that are due."""
     models: dict[str, int] = field(default_factory=dict)
     """Model -> active runs that need it."""
     title: str = ""
     share: float | None = None
-    """Its part, 0 to 1, of the work of people or of sweeps; None while it is closed."""
+    """Its share, 0 to 1, of the work for people or for sweeps; None while it is closed."""
 
     def add(self, row: Mapping[str, Any]) -> None:
         if row["status"] == Status.QUEUED:
@@ -73,28 +74,31 @@ class WaitingLine:
 
     @property
     def closed(self) -> str:
-        """Why none of its runs is begun; "" where they are."""
+        """Why workers start none of its runs, in short; "" if they do."""
         if self.flow.open:
             return ""
         if self.flow.sweep is None or self.flow.sweep.status == SweepStatus.RUNNING:
-            return "In a terminal"  # whoever asked plays them
+            # A command in a terminal executes these runs, so workers do not claim them
+            return "In a terminal"
         return self.flow.sweep.get_status_display()
 
     @property
     def reason(self) -> str:
-        """The same at length."""
+        """Why workers start none of its runs, in full."""
         return self.flow.sweep.reason if self.flow.sweep and not self.flow.open else ""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Everything that workers have to do for runs: `lines` as they have their turn, and how many runs are in no flow,
-    since whoever asked plays them in a terminal."""
+    """All runs that wait for workers. `lines` are in order of their turn.
+
+    `in_terminals` counts runs that are in no flow, because a command in a terminal executes them.
+    """
 
     lines: Sequence[WaitingLine]
     in_terminals: int
     outages: Sequence[tuple[str, int]] = ()
-    """For the end of what runs wait, and how many do: a disk that is full, a store that is away."""
+    """Outages for whose end runs wait, with the number of runs: a full disk, or an unreachable store."""
 
     @property
     def queued(self) -> int:
@@ -106,7 +110,7 @@ class Waiting:
 
     @property
     def waited(self) -> float | None:
-        """Seconds of the longest wait where runs may begin."""
+        """Seconds of the longest wait among open lines."""
         return max((each.waited for each in self.lines if each.waited is not None and not each.closed), default=None)
 
     @property
@@ -119,7 +123,7 @@ class Waiting:
 
 
 def read_waiting(names: Names) -> Waiting:
-    """The queue, as somebody who reads these names may see it."""
+    """Return the queue as a viewer with these names may see it."""
     rows = list(_count_active())
     flows = Flow.objects.filter(pk__in={row["of"] for row in rows}).select_related("owner", "sweep")
     lines = {flow.pk: WaitingLine(flow) for flow in flows}
@@ -137,7 +141,7 @@ def read_waiting(names: Names) -> Waiting:
 
 
 def _count_active() -> QuerySet[Any, Any]:
-    """Active runs by flow (`of`), status and model (`what`)."""
+    """Count active runs by flow (`of`), status and model (`what`)."""
     now = timezone.now()
     active = Run.objects.filter(status__in=_ACTIVE)
     held = Q(lease_expires__gt=now)
@@ -146,7 +150,7 @@ def _count_active() -> QuerySet[Any, Any]:
         default=F("model"),
         output_field=CharField(),
     )
-    # No bare column: to group by one that has an index, SQLite goes through all runs there are
+    # SQLite would scan all runs to group by an indexed column, so no bare column is selected
     return (
         active.order_by()
         .values("status", what=what, of=Coalesce("flow", Value(_NOBODY)))
@@ -159,12 +163,12 @@ def _count_active() -> QuerySet[Any, Any]:
 
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:
-    """As they have their turn: people before sweeps, whoever was visited longest ago first, what is closed last."""
+    """Sort key of the order of turns: open lines first, people before sweeps, then the least recently served."""
     return not line.flow.open, line.flow.sweep_id is not None, line.flow.visited, line.flow.pk
 
 
 def _entitle(line: WaitingLine, names: Names) -> str:
-    """Whose runs they are. The name of a sweep may tell a neuron that the viewer is to judge unseen."""
+    """Return the title of a line. The name of a sweep may reveal a neuron that the viewer must judge blind."""
     sweep = line.flow.sweep
     if sweep is None:
         return person(line.flow.owner)
@@ -172,7 +176,7 @@ def _entitle(line: WaitingLine, names: Names) -> str:
 
 
 def _share_out(lines: Sequence[WaitingLine]) -> None:
-    """Say what part of the work each has beside the others of its kind."""
+    """Set the share that each line has among the open lines of its kind."""
     for of_sweeps in (False, True):
         alike = [each for each in lines if each.flow.open and (each.flow.sweep_id is not None) == of_sweeps]
         whole = sum(each.flow.weight for each in alike)

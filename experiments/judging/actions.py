@@ -1,4 +1,4 @@
-"""What people may do at a desk: answer, take an answer back, close it."""
+"""Actions of judging: answer, undo and close."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from experiments.judging.desk import DESKS
 from experiments.models import Role
 
 MAX_SECONDS = 3600.0
-"""Above this somebody was away; nothing is kept."""
+"""Longest plausible time for one answer, in seconds. A longer one means a break; the time is then not stored."""
 
 
 @transaction.atomic
 def answer(actor: Actor, kind: str, pk: int, item_id: int, said: str, seconds: float | None = None) -> None:
-    """Keep what a person says of an item. The same answer twice is one.
+    """Store a person's answer to an item. Sending the same answer again changes nothing.
 
-    Raises InvalidInput for a word that is no answer, StateConflict for an item of another row, for a second, different
-    answer, and once nobody is asked any more.
+    Raises InvalidInput for an unknown answer. Raises StateConflict if the item belongs to another row, if the person
+    has given a different answer, or if judging is closed.
     """
     actor.require(Role.REVIEWER)
     known = DESKS[kind]
     if said not in known.ANSWERS:
         choices = ", ".join(f"“{each}” ({words})" for each, words in known.ANSWERS.items())
-        raise InvalidInput(f"“{said[:40]}” is no answer. Say one of: {choices}.", "answer")
+        raise InvalidInput(f"“{said[:40]}” is not an answer. Choose one of: {choices}.", "answer")
+    # Locked, so that a trial is not closed between this check and the write
     desk = known.lock_open(pk)
     item = desk.find_item(item_id)
     if item is None:
-        raise StateConflict(f"This {desk.ITEM} is not of this {desk.NOUN}.")
+        raise StateConflict(f"This {desk.ITEM} does not belong to this {desk.NOUN}.")
     plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS
     same, new = desk.keep(actor.person, item, said, seconds if plausible else None)
     if not same:
-        words = f"You have judged this {desk.ITEM} before, and that answer stands. Undo takes the last one back."
+        words = f"You have already judged this {desk.ITEM}. Undo removes your last answer."
         raise StateConflict(words)
     if new:
         audit.record(actor, desk.GIVEN, item, **{desk.NOUN: pk})
@@ -44,7 +45,7 @@ def answer(actor: Actor, kind: str, pk: int, item_id: int, said: str, seconds: f
 
 @transaction.atomic
 def undo(actor: Actor, kind: str, pk: int) -> bool:
-    """Take the person's last answer back; False if there is none. Raises StateConflict once nobody is asked."""
+    """Delete the person's last answer. Returns False if there is none. Raises StateConflict if judging is closed."""
     actor.require(Role.REVIEWER)
     desk = DESKS[kind].lock_open(pk)
     if (last := desk.find_last(actor.person)) is None:
@@ -58,6 +59,7 @@ def undo(actor: Actor, kind: str, pk: int) -> bool:
 
 @transaction.atomic
 def close(actor: Actor, kind: str, pk: int) -> None:
-    """Ask nobody any more. Raises PermissionDenied for who may not, StateConflict where it is closed or too early."""
+    """Close judging. Raises PermissionDenied for a role that is too low, StateConflict if it is closed already or
+    too early."""
     actor.require(DESKS[kind].CLOSES)
     DESKS[kind].lock_open(pk).close(actor)

@@ -1,4 +1,4 @@
-"""All answers of a desk as CSV, with every item that nobody judged: nothing is left out."""
+"""Exports all answers of a desk as CSV, including items without an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.judging.desk import Desk
 
 
 def send_answers(desk: Desk) -> HttpResponse:
-    """The file. Raises StateConflict while somebody could still be led by it, and where there is nothing to tell."""
+    """Return the CSV file. Raises StateConflict while the answers could bias judges, and if there are none."""
     if words := desk.explain_hidden():
         raise StateConflict(words)
     out = io.StringIO()
@@ -22,5 +22,6 @@ def send_answers(desk: Desk) -> HttpResponse:
     writer.writerows([cell(each) for each in row] for row in desk.list_rows())
     response = HttpResponse(out.getvalue().encode("utf-8-sig"), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-{desk.NOUN}-{desk.row.pk}-answers.csv"'
+    # Names in the file are user input: no browser may guess that it is HTML
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -1,4 +1,4 @@
-"""What people judge one after the other and blind, for scripts: the next item, answers, undo, close, the file."""
+"""API of judging: the next item, answers, undo, close, and the file of answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = Router(tags=["Judging"])
 
 Kind = Literal["trials", "checks"]
 Answer = Literal["first", "second", "neither", "yes", "no", "unsure"]
-"""Of a pair the first three, of an image the others."""
+"""The first three are for pairs, the others for images."""
 
 
 class OpenDeskOut(RowOut):
@@ -37,7 +37,7 @@ class OpenDeskOut(RowOut):
 
 
 class JudgedItemOut(RowOut):
-    """A pair of labels in the order drawn for you, or the label that an image may show; and what there is to see."""
+    """A pair of labels in the order drawn for you, or the label that an image may show, with the images to look at."""
 
     id: int = Field(validation_alias="pk")
     labels: list[str]
@@ -47,7 +47,7 @@ class JudgedItemOut(RowOut):
 
 
 class NextItemOut(Schema):
-    """The next item for you; null when nothing is left for you, or nobody is asked any more."""
+    """The next item for you; null if you have judged all or judging is closed."""
 
     item: JudgedItemOut | None
     judged: int = Field(description="items that need nothing more of you")
@@ -55,7 +55,7 @@ class NextItemOut(Schema):
 
 
 class AnswerIn(Body):
-    """Which label of a pair says it better, or whether an image shows what the label says."""
+    """Which label of a pair fits better, or whether an image shows what the label says."""
 
     item: RowNumber
     answer: Answer
@@ -64,14 +64,14 @@ class AnswerIn(Body):
 
 @router.get("/judging", response=list[OpenDeskOut], summary="List what people are asked to judge")
 def list_judging(request: HttpRequest) -> list[OpenDeskOut]:
-    """Trials before checks, the newest first."""
+    """Lists trials before label checks, newest first."""
     user = allow(request)
     return [OpenDeskOut.from_orm(row) for row in waiting.list_waiting(user)]
 
 
 @router.get("/judging/{kind}/{pk}/next", response=NextItemOut, summary="Read the next item to judge")
 def next_item(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
-    """Nothing tells whose a label is, what the unit answers to an image, nor what others said."""
+    """The response does not reveal whose a label is, how the unit responds to an image, or what others answered."""
     user = allow(request)
     return _find_next(user, kind, pk)
 
@@ -92,8 +92,8 @@ def _find_desk(kind: Kind, pk: int) -> Desk:
 
 @router.post("/judging/{kind}/{pk}/answers", response={201: NextItemOut}, summary="Judge an item")
 def create_answer(request: HttpRequest, kind: Kind, pk: Id, given: AnswerIn) -> Status[NextItemOut]:
-    """Takes a reviewer; answers with the next item. The same answer twice is one; another one is refused. The last
-    answer that a check was lacking has a worker go on with it."""
+    """Requires the reviewer role. Returns the next item. Repeating the same answer changes nothing; a different
+    answer is refused. The last missing answer of a label check makes a worker resume it."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.answer(Actor.behind(request, user), kind, pk, given.item, given.answer, given.seconds)
@@ -102,7 +102,7 @@ def create_answer(request: HttpRequest, kind: Kind, pk: Id, given: AnswerIn) -> 
 
 @router.post("/judging/{kind}/{pk}/undo", response=NextItemOut, summary="Undo your last answer")
 def undo_answer(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
-    """Answers with its item, which is the next one again."""
+    """Returns the item of the deleted answer, which is the next one again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.undo(Actor.behind(request, user), kind, pk)
@@ -111,8 +111,8 @@ def undo_answer(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
 
 @router.post("/judging/{kind}/{pk}/close", response=NextItemOut, summary="Close judging")
 def close_judging(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
-    """Nobody is asked any more. Of a trial, for good, it is told which label is whose: takes an admin. A check is
-    measured by the images judged so far: for who asked for it, and admins."""
+    """Closes judging for all. Closing a trial is final, reveals which label is whose, and requires an admin. A label
+    check is computed from the images judged so far; the person who asked for it and admins can close it."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.close(Actor.behind(request, user), kind, pk)
@@ -123,6 +123,6 @@ def close_judging(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
     "/judging/{kind}/{pk}/answers.csv", response=None, openapi_extra=binary("text/csv"), summary="Fetch all answers"
 )
 def fetch_answers(request: HttpRequest, kind: Kind, pk: Id) -> HttpResponseBase:
-    """Every answer, and every item without one. Only once nobody is asked any more."""
+    """Returns every answer and every item without one. Available once judging is closed."""
     allow(request)
     return answers_csv.send_answers(_find_desk(kind, pk))

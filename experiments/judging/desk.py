@@ -1,7 +1,7 @@
-"""A desk: one row whose items people judge one after the other, each blind to what others say.
+"""A desk: one row whose items people judge one after the other, without seeing other answers.
 
-A pairwise trial has pairs of labels, a label check has images. What differs between them is said by their own rooms;
-pages, API, actions and file of both stand here, and know a desk by this protocol alone.
+A pairwise trial has pairs of labels, a label check has images. Their own rooms implement the differences. Pages,
+API, actions and files of both use this protocol alone.
 """
 
 from __future__ import annotations
@@ -20,97 +20,99 @@ from experiments.pairwise.desk import TrialDesk
 
 
 class Item(Protocol):
-    """What one judge is shown, and nothing that could lead them."""
+    """What one judge sees. It contains nothing that could bias them."""
 
     @property
     def pk(self) -> int: ...
     @property
     def labels(self) -> Sequence[str]:
-        """In the order in which they stand on the page."""
+        """The labels in the order in which the page shows them."""
 
     @property
     def truth(self) -> str:
-        """What a synthetic neuron was built to respond to; "" where images show it."""
+        """What a synthetic neuron was built to respond to; "" if images show it instead."""
 
     @property
     def images(self) -> Sequence[str]:
-        """Addresses for scripts; of exemplars, masked."""
+        """URLs for scripts; exemplars are masked."""
 
     @property
     def whole_images(self) -> Sequence[str]:
-        """Addresses of the same exemplars, not masked."""
+        """URLs of the same exemplars without masks."""
 
 
 class Desk(Protocol):
-    """One row, and what is peculiar to its kind."""
+    """One row and what is specific to its kind."""
 
     NOUN: ClassVar[str]
-    """What the row is, as sentences call it."""
+    """Name of the row in sentences."""
     ITEM: ClassVar[str]
-    """What its items are."""
+    """Name of its items in sentences."""
     ANSWERS: ClassVar[Mapping[str, str]]
-    """Each answer that may be given, and what it means."""
+    """Each valid answer and its meaning."""
     AHEAD: ClassVar[int]
-    """Items that a page holds: the one that is judged, and those behind it, loaded already."""
+    """Items that a page holds: the current one, and those loaded in advance."""
     PAGE: ClassVar[str]
     ITEMS: ClassVar[str]
-    """Templates of the page, and of its items alone."""
+    """Templates of the page and of its items alone."""
     GIVEN: ClassVar[Verb]
     UNDONE: ClassVar[Verb]
-    """How the audit log calls an answer, and one taken back."""
+    """Verbs of the audit log for an answer and for an undone answer."""
     CLOSES: ClassVar[Role]
-    """Who ends it, at least."""
+    """Lowest role that may close it."""
     COLUMNS: ClassVar[Sequence[str]]
-    """Of its file."""
+    """Columns of its CSV file."""
 
     @classmethod
     def find(cls, pk: int) -> Self | None:
-        """The desk of a row that everybody may see; None where there is none."""
+        """Return the desk of a visible row, or None."""
 
     @classmethod
     def lock_open(cls, pk: int) -> Self:
-        """The same, so that nobody closes it meanwhile. Raises StateConflict if nobody is asked any more."""
+        """Return the desk with its row locked, so that it stays open meanwhile. Raises StateConflict if judging is
+        closed."""
 
     @property
     def row(self) -> PairwiseTrial | LabelCheck: ...
     @property
     def is_open(self) -> bool:
-        """Whether people are asked."""
+        """True while people are asked to judge."""
 
     def list_next(self, user: User, count: int, held: Collection[int] = ()) -> Sequence[Item]:
-        """The next items for this person, but for those that their page holds; none once nobody is asked."""
+        """Return the next items for this person, without those that their page holds (`held`). Empty once judging is
+        closed."""
 
     def count_progress(self, user: User) -> tuple[int, int]:
-        """Items that need nothing more of this person, and all that were or are offered to them."""
+        """Return how many items are done for this person, and how many they were or are offered."""
 
     def describe(self, user: User) -> Mapping[str, Any]:
-        """What its page shows besides."""
+        """Return further context for the page."""
 
     def find_item(self, pk: int) -> Model | None: ...
 
     def keep(self, user: User, item: Any, said: str, seconds: float | None) -> tuple[bool, bool]:
-        """Keep an answer: whether it is what this person says of the item, and whether it is new."""
+        """Store an answer. Returns whether it is what this person says of the item, and whether it is new."""
 
     def find_last(self, user: User) -> tuple[Model, Model] | None:
-        """The last answer of this person, and the item that it is of."""
+        """Return this person's last answer and its item."""
 
     def follow(self, item: Any | None) -> None:
-        """What follows once an item is judged; with None, once an answer is taken back."""
+        """React to a new answer to `item`, or with None to an undone answer."""
 
     def close(self, actor: Actor) -> None:
-        """Ask nobody any more. Raises StateConflict where that would leave nothing to go by."""
+        """Close judging. Raises StateConflict if too few items are judged."""
 
     def explain_hidden(self) -> str:
-        """Why its answers cannot be read yet; "" where they can."""
+        """Return why the answers cannot be read yet; "" if they can."""
 
     def list_rows(self) -> Iterator[Sequence[Any]]:
-        """Rows of its file: every answer, and every item without one."""
+        """Yield the rows of the CSV file: every answer, and every item without one."""
 
 
 DESKS: Mapping[str, type[Desk]] = {"trials": TrialDesk, "checks": CheckDesk}
-"""By the word in addresses."""
+"""Kind, as URLs name it -> class of desk."""
 
 
 def find_desk(kind: str, pk: int) -> Desk | None:
-    """The desk of a row; None where there is no such row or kind."""
+    """Return the desk of a row; None if there is no such row or kind."""
     return DESKS[kind].find(pk) if kind in DESKS else None

@@ -1,4 +1,4 @@
-"""Judging one item after the other and blind; closing; the answers as a file."""
+"""Pages for judging: one item at a time, undo, close, and the answers as a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.judging.desk import DESKS, Desk, find_desk
 from experiments.models import Role
 
 HELD = 50
-"""Items, at most, that a page may say it holds."""
+"""Maximum number of items that a page may say it holds."""
 
 
 def _get_desk(kind: str, pk: int) -> Desk:
@@ -29,7 +29,7 @@ def _get_desk(kind: str, pk: int) -> Desk:
 
 @require_safe
 def judge(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
-    """The next item, those behind it hidden; what is left to do once this person has judged all."""
+    """Show the next item with the following ones loaded but hidden, or a summary if this person has judged all."""
     user = access.require(request, Role.REVIEWER)
     desk = _get_desk(kind, pk)
     if not desk.is_open:
@@ -49,7 +49,7 @@ def judge(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 @require_POST
 def answer(request: HtmxRequest, kind: str, pk: int) -> HttpResponse:
-    """Keep an answer. A script is sent the item after those that its page holds; others go on to the next page."""
+    """Store an answer. htmx gets the item after those that its page holds; other browsers get the next page."""
     actor = Actor.of(request, Role.REVIEWER)
     desk, sent, scripted = _get_desk(kind, pk), request.POST, bool(request.htmx)
     item, seconds = parse_key(sent.get("item")), parse_float(sent.get("seconds", ""))
@@ -61,7 +61,8 @@ def answer(request: HtmxRequest, kind: str, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
     if not scripted:
         return redirect("judging", kind, pk)
-    desk = _get_desk(kind, pk)  # as it is now
+    # Read again: the answer may have closed the desk or changed its next items
+    desk = _get_desk(kind, pk)
     held = [parse_key(each) for each in sent.getlist("holds")[:HELD]]
     items = desk.list_next(actor.person, 1, held)
     return render(request, desk.ITEMS, {"kind": kind, "row": desk.row, "items": items, "behind": True})
@@ -81,7 +82,7 @@ def undo(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 @require_POST
 def close(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
-    """Ask nobody any more: a trial tells which label is whose, a check is measured by the images judged so far."""
+    """Close judging. A trial then reveals whose labels are whose; a check is computed from the images judged so far."""
     actor = Actor.of(request, DESKS[kind].CLOSES if kind in DESKS else Role.VIEWER)
     desk = _get_desk(kind, pk)
     try:
@@ -93,7 +94,7 @@ def close(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 @require_safe
 def file(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
-    """What was said, as CSV. Raises Http404 while others could be led by it, and where nobody was asked."""
+    """Return all answers as CSV. Raises Http404 while they could bias others, and if no person was asked."""
     access.require(request)
     try:
         return answers_csv.send_answers(_get_desk(kind, pk))

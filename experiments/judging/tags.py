@@ -1,4 +1,4 @@
-"""What waits to be judged, as a list on other pages."""
+"""Template tag: the list of desks that wait for answers, for other pages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ register = template.Library()
 
 @register.inclusion_tag("judging/waiting.html", takes_context=True)
 def to_judge(context: Any) -> dict[str, Any]:
-    """What waits for people to judge it, with what is left for the reader; nothing where nothing waits."""
+    """List the open desks with what the reader has left to judge. Shows nothing if there are none."""
     request = context["request"]
     return {"waiting": list_waiting(request.user), "may_judge": (role_in(request) or Role.VIEWER) >= Role.REVIEWER}

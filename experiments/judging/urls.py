@@ -1,4 +1,4 @@
-"""Addresses where people judge."""
+"""URLs of judging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for somebody to judge it: open trials, and label checks that ask people about images."""
+"""Lists what waits for judges: open trials, and label checks that ask people about images."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from experiments.pairwise.desk import TrialDesk
 from experiments.pairwise.lists import trials
 
 MAX_ROWS = 10
-"""Rows of either kind, at most."""
+"""Maximum number of rows of each kind."""
 
 
 @dataclass(frozen=True)
 class OpenDesk:
-    """An open row. `name`: of the trial, or the label that images may show; `total`: its items; `left`: those that are
-    left for one person."""
+    """An open row.
+
+    `name` is the name of the trial, or the label that images may show. `total` counts its items, `left` those that
+    one person has left.
+    """
 
     kind: str
     pk: int
@@ -29,17 +32,16 @@ class OpenDesk:
     total: int
     left: int
     address: str
-    """Of the row itself."""
+    """URL of the row itself."""
 
     @property
     def desk(self) -> str:
-        """The address where it is judged."""
+        """URL of its judging page."""
         return reverse("judging", args=[self.kind, self.pk])
 
 
 def list_waiting(user: User, *, only_left: bool = False) -> list[OpenDesk]:
-    """What is open, trials before checks, the newest first; `only_left`: that of which something is left for this
-    person."""
+    """List open desks, trials before checks, newest first. `only_left` drops those that this person has finished."""
     rows = trials(user).filter(closed=None).exclude(judges_wanted=0)
     found = [
         *(

@@ -77,7 +77,7 @@ def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
 
 
 def write_text(rows: Sequence[Row]) -> str:
-    """The table for a terminal: a column for each backbone."""
+    """Format the table for a terminal, with a column for each backbone."""
     names = list(rows[0].values)
     lines = [["", *names], *([row.label, *(_write(row.figure, row.values[name]) for name in names)] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -97,5 +97,5 @@ def _write(figure: str, cell: TableCell) -> str:
 
 
 def write_plain(rows: Sequence[Row], undone: Sequence[str]) -> dict[str, Any]:
-    """The table as plain JSON."""
+    """Return the table as plain JSON."""
     return {"backbones": list(rows[0].values), "rows": [asdict(row) for row in rows], "undone": list(undone)}

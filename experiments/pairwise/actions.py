@@ -1,4 +1,4 @@
-"""What may be done with trials: they are made and closed, and backbones are asked to judge."""
+"""Actions of trials: create and close them, and ask backbones to judge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from workers.record.limits import explain_unpriced
 
 MAX_COST = 1_000.0
 MANAGES = Role.ADMIN
-"""Who makes and closes trials, and asks backbones: these cost money."""
+"""Role that creates and closes trials and asks backbones, which costs money."""
 
 
 # --- making and closing ---------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ MANAGES = Role.ADMIN
 
 @transaction.atomic
 def make_trial(actor: Actor, form: NewTrial) -> PairwiseTrial:
-    """The trial that a form asks for; everybody who may judge is told, but for who made it."""
+    """Create the trial that a form describes and notify all who may judge, except the actor. Raises InvalidInput."""
     if not form.is_valid():
         field = next(iter(form.errors))
         raise InvalidInput(form.problems[0], field)
@@ -57,16 +57,16 @@ def make_trial_of(
     most: int = DEFAULT_PAIRS,
     judges_wanted: int = JUDGES,
 ) -> PairwiseTrial:
-    """A trial between labels of an evaluation, as its items have them: each pair is offered until so many people have
-    judged it. With `judges_wanted` 0 it is for a model alone, and nobody is told.
+    """Create a trial between labels of an evaluation. Each pair is offered until `judges_wanted` people have judged it.
 
-    Raises InvalidInput, StateConflict."""
+    With `judges_wanted` 0 the trial is for a model alone, and no person is notified. Raises InvalidInput,
+    StateConflict.
+    """
     return _save_trial(actor, *draft_trial_of(evaluation, chosen, most, judges_wanted, evaluation.seed))
 
 
 def _save_trial(actor: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> PairwiseTrial:
-    """Keep what was drafted; everybody who may judge is told, but for who made it. Raises InvalidInput if it has
-    nothing to compare."""
+    """Save a draft and notify all who may judge, except the actor. Raises InvalidInput if it has nothing to compare."""
     if not any(pair.kind == PairKind.PLAIN for pair in pairs):
         why = ", ".join(f"{count} {what}" for what, count in trial.left_out.items())
         words = "No unit has two different labels to compare: choose other sources or fewer filters."
@@ -89,16 +89,16 @@ def _save_trial(actor: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> Pairwi
 
 
 def lock_open_trial(pk: int) -> PairwiseTrial:
-    """The trial, so that nobody closes it meanwhile. Raises StateConflict if somebody has."""
+    """Return the trial, locked, so that it stays open meanwhile. Raises StateConflict if it is closed."""
     trial = PairwiseTrial.objects.select_for_update().get(pk=pk)
     if trial.closed:
-        raise StateConflict("This trial is closed: what is whose is known, so no answer can be taken any more.")
+        raise StateConflict("This trial is closed and shows whose labels are whose, so it takes no more answers.")
     return trial
 
 
 @transaction.atomic
 def close_trial(actor: Actor, trial_id: int) -> PairwiseTrial:
-    """Say for good which label is whose."""
+    """Close the trial for good and reveal which label is whose."""
     trial = lock_open_trial(trial_id)
     trial.closed = timezone.now()
     trial.save(update_fields=["closed"])
@@ -108,7 +108,7 @@ def close_trial(actor: Actor, trial_id: int) -> PairwiseTrial:
 
 
 def publish(trial_id: int) -> None:
-    """Have the pages that show a trial look again, once the transaction is committed."""
+    """Tell pages that show the trial to reload it, once the transaction is committed."""
     notify.publish_topic(f"trial.{trial_id}")
 
 
@@ -117,8 +117,10 @@ def publish(trial_id: int) -> None:
 
 @transaction.atomic
 def ask_backbone(actor: Actor, trial_id: int, value: str, cost_limit: float, *, unpriced: bool = False) -> Judge:
-    """Have a backbone, as `openai:gpt-4o`, judge what it has not judged yet: a `Job` that a worker does, pair by pair.
-    `cost_limit` in US dollars; `unpriced`: though its price is not known."""
+    """Create a job in which a backbone, such as `openai:gpt-4o`, judges the pairs that it has not judged yet.
+
+    `cost_limit` is in US dollars. `unpriced` accepts a model whose price is unknown.
+    """
     backbone, _, model = value.partition(":")
     if backbone in BLIND:
         raise InvalidInput(BLIND[backbone], "backbone")
@@ -144,8 +146,9 @@ def ask_backbone(actor: Actor, trial_id: int, value: str, cost_limit: float, *, 
 
 @transaction.atomic
 def stop_backbone(actor: Actor, judge: Judge) -> None:
-    """Have it stop after the pair it looks at. What it judged is kept; asking again goes on."""
+    """Stop the backbone after its current pair. Its votes are kept; asking again resumes it."""
     if judge.job is not None:
+        # A queued job has no worker that could read the request, so it is stopped here
         waiting = Job.objects.filter(pk=judge.job.pk, status=JobStatus.QUEUED)
         if not waiting.update(status=JobStatus.STOPPED, result="Stopped before it began."):
             Job.objects.filter(pk=judge.job.pk, status__in=MOVING).update(stop_requested=True)

@@ -1,4 +1,4 @@
-"""Pairwise trials of labels: made and closed, the next pair, votes, backbones as judges, results of closed ones."""
+"""API of pairwise trials: create them, ask backbones to judge, and read results of closed ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class TrialIn(Body):
-    """Two sources of labels or more, each compared with each; the units may be narrowed down."""
+    """Two or more sources of labels, compared pairwise. Filters can limit the units."""
 
     name: Annotated[str, Field(min_length=1, max_length=80, pattern=NO_NUL)]
     sources: list[Text] = Field(
@@ -48,7 +48,7 @@ class TrialIn(Body):
 
 
 class TrialOfEvaluationIn(Body):
-    """Two sources of the evaluation or more, each compared with each."""
+    """Two or more sources of the evaluation, compared pairwise."""
 
     sources: list[Text] = Field(min_length=2, max_length=50, description="as agent, one-shot, person, import:milan")
     most: int = Field(DEFAULT_PAIRS, ge=1, le=MAX_PAIRS, description="pairs of two sources")
@@ -56,7 +56,7 @@ class TrialOfEvaluationIn(Body):
 
 
 class JudgeIn(Body):
-    """A backbone that sees, and what it may cost."""
+    """A backbone that accepts images, and its cost limit."""
 
     backbone: Annotated[str, Field(min_length=1, max_length=300, pattern=NO_NUL)] = Field(examples=["openai:gpt-4o"])
     cost_limit: float = Field(5.0, gt=0, le=actions.MAX_COST, description="US dollars")
@@ -64,7 +64,7 @@ class JudgeIn(Body):
 
 
 class BackboneJudgeOut(RowOut):
-    """A backbone as a judge: how far it is, and what it has cost."""
+    """A backbone as a judge: its progress and its cost."""
 
     id: int
     backbone: str
@@ -79,7 +79,7 @@ class BackboneJudgeOut(RowOut):
 
 
 class TrialOut(RowOut):
-    """Labels of several sources, compared two at a time; which is whose is hidden until it is closed."""
+    """Labels of several sources, compared in pairs. Which label is whose is hidden until the trial is closed."""
 
     id: int
     name: str
@@ -97,7 +97,7 @@ class TrialOut(RowOut):
 
 
 class TrialFilters(Schema):
-    """As on the page of trials; what is left out does not matter."""
+    """Filters as on the page of trials. All are optional."""
 
     q: Words | None = Field(None, description="words of its name")
     status: Literal["waiting", "open", "closed"] | None = Field(None, description="`waiting`: a pair is there for you")
@@ -107,7 +107,7 @@ class TrialFilters(Schema):
 
 
 class ProportionOut(Schema):
-    """A share of votes with its 95 % interval over units; null where there is nothing to divide."""
+    """A share of votes with its 95 % interval over units; null if there are no votes."""
 
     hits: int
     n: int
@@ -118,7 +118,7 @@ class ProportionOut(Schema):
 
 
 class PreferenceOut(RowOut):
-    """How often labels of one source were chosen over those of another, of the votes that decide."""
+    """How often labels of one source were chosen over those of another, among the votes that decide."""
 
     source: str = Field(validation_alias="row")
     over: str = Field(validation_alias="column")
@@ -133,7 +133,7 @@ PreferencesOut = Annotated[
 
 
 class JudgeOut(RowOut):
-    """How a judge voted, and how far it can be relied on."""
+    """How a judge voted, and how reliable the judge is."""
 
     name: str
     kind: Annotated[Literal["person", "backbone"], BeforeValidator(lambda user: "person" if user else "backbone")] = (
@@ -153,7 +153,7 @@ class JudgeOut(RowOut):
 
 
 class ResultsOut(RowOut):
-    """Preferences of people together, and of each judge; backbones are never counted among people."""
+    """Preferences of people together, and of each judge. Backbones are never counted among people."""
 
     people: PreferencesOut = Field(validation_alias="together")
     judges: list[JudgeOut]
@@ -164,7 +164,7 @@ class ResultsOut(RowOut):
 
 @router.get("/trials", response=ListPage[TrialOut], summary="List trials")
 def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[Paging]) -> ListPage[TrialOut]:
-    """The newest first, filtered as on their page."""
+    """Newest first, filtered as on the page of trials."""
     user = allow(request)
     found = lists.trials_from(asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["-pk"], paging, TrialOut.from_orm)
@@ -172,7 +172,8 @@ def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[
 
 @router.post("/trials", response={201: TrialOut}, summary="Create a trial")
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
-    """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
+    """Requires an admin. All who may judge are notified. `left_out` counts comparisons that are not included, by
+    reason."""
     by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
 
     def make() -> tuple[TrialOut, str]:
@@ -190,8 +191,8 @@ def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) 
 def create_trial_of_evaluation(
     request: HttpRequest, pk: Id, wanted: TrialOfEvaluationIn, response: HttpResponse
 ) -> Status[object]:
-    """Labels as the evaluation has them, two by two; each pair is offered until so many people have judged it. Takes an
-    admin. Once the trial is closed, its preferences stand in the result of the evaluation."""
+    """Compares labels of the evaluation in pairs. Each pair is offered until the given number of people have judged
+    it. Requires an admin. Once the trial is closed, its preferences are part of the evaluation's result."""
     by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
     row = find(Evaluation.objects.all(), pk=pk)
 
@@ -214,7 +215,7 @@ def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
 
 @router.get("/trials/{pk}/judges", response=list[BackboneJudgeOut], summary="List the backbones that judge")
 def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
-    """How far each is."""
+    """Lists the backbones that judge, with their progress."""
     allow(request)
     rows = lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)
     return [BackboneJudgeOut.from_orm(row) for row in rows]
@@ -222,7 +223,8 @@ def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
 
 @router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")
 def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJudgeOut]:
-    """What it has not judged yet, in the background; again, it goes on. Takes an admin, for it costs money."""
+    """Judges the pairs that it has not judged yet, in the background. Asking again resumes it. Requires an admin,
+    because it costs money."""
     user = allow(request, actions.MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     by, limit = Actor.behind(request, user), wanted.cost_limit
@@ -232,7 +234,7 @@ def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJ
 
 @router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
 def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudgeOut:
-    """After the pair it looks at; what it judged is kept. `number` is its id."""
+    """Stops after the current pair; votes are kept. `number` is the id of the judge."""
     user = allow(request, actions.MANAGES, TokenScope.WRITE)
     judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
     actions.stop_backbone(Actor.behind(request, user), judge)
@@ -244,7 +246,7 @@ def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudge
 
 @router.get("/trials/{pk}/results", response=ResultsOut, summary="Read the results of a trial")
 def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
-    """Only once it is closed."""
+    """Available once the trial is closed."""
     allow(request)
     row = find(PairwiseTrial.objects.all(), pk=pk)
     if row.closed is None:

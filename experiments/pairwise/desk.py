@@ -1,4 +1,4 @@
-"""Pairs of a trial as people judge them, blind: what `experiments.judging` asks of a desk."""
+"""Implements the desk protocol of `experiments.judging` for pairs of a trial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.pairwise import actions, judging, votes_csv
 
 @dataclass(frozen=True)
 class PairView:
-    """A pair as one judge sees it; of each exemplar the addresses of the masked and the whole image."""
+    """A pair as one judge sees it. Each exemplar has URLs of the masked and the full image."""
 
     pk: int
     labels: tuple[str, str]
@@ -39,7 +39,7 @@ class PairView:
 
 @dataclass(frozen=True)
 class TrialDesk:
-    """A trial, pair by pair."""
+    """A trial, judged pair by pair."""
 
     row: PairwiseTrial
 
@@ -77,8 +77,8 @@ class TrialDesk:
         return [self._show(pair, user, images) for pair in pairs]
 
     def _list_pending(self, user: User) -> QuerySet[Pair]:
-        """What is offered to this person, in order: of a trial that wants so many votes of each pair, first what has
-        the fewest."""
+        """Return the pairs offered to this person, in order. If the trial wants a number of votes, those with the
+        fewest come first."""
         rows = judging.offer(visible_to(self.row.pairs.all()), user)
         return rows.order_by("position") if self.row.judges_wanted is None else rows.order_by("given", "position")
 
@@ -114,7 +114,7 @@ class TrialDesk:
         return (last, last.pair) if last else None
 
     def follow(self, item: Pair | None) -> None:
-        """Tell the owner, once the last vote that the trial wants is cast: that on this pair."""
+        """Notify the owner once the last wanted vote is cast. `item` is the pair of that vote."""
         actions.publish(self.row.pk)
         wanted = self.row.judges_wanted
         if item is None or not wanted or item.votes.filter(judge__user__isnull=False).count() != wanted:
@@ -129,7 +129,7 @@ class TrialDesk:
 
     def explain_hidden(self) -> str:
         if self.is_open:
-            return "Which label is whose is hidden until the trial is closed; then its votes can be had here."
+            return "Which label is whose is hidden until the trial is closed; then its votes can be exported here."
         return ""
 
     def list_rows(self) -> Iterator[Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""Preferences as a picture: of each two sources how often one was chosen over the other, with its interval."""
+"""Plot of preferences: how often one source was chosen over another, with its interval."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from experiments.display.plots import IntervalRow, Plot, draw_intervals
 from experiments.pairwise.results import Preferences
 
 HALF = 0.5
-"""What chance gives."""
+"""The share that chance gives."""
 
 
 def draw_preferences(table: Preferences) -> Plot | None:
-    """Each two sources once, the one that was chosen more often named first; None where no vote decides."""
+    """Plot each pair of sources once, the more preferred one named first. None if no vote decides."""
     rows = []
     for place, (_, cells) in enumerate(table.rows):
         for cell in cells[place + 1 :]:

@@ -1,4 +1,4 @@
-"""What the address of New trial asks for, what is wrong with it, and which pairs would come of it."""
+"""The form of New trial: parses it, explains its errors, and drafts the pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.pairwise.sampling import plan_pairs
 from experiments.pairwise.sources import LabelsBySource, LabelSource
 
 MAX_PAIRS, DEFAULT_PAIRS = 2_000, 100
-"""Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
+"""Maximum and default number of pairs per two sources."""
 DEFAULTS = {"most": str(DEFAULT_PAIRS), "repeats": "10", "known_answers": "10", "seed": "0"}
 OF_UNITS = ("circuits", "model", "layer", "unit", "q")
 WORDS = 10
@@ -25,7 +25,7 @@ CONCEPT = "concept"
 
 
 class NewTrial(forms.Form):
-    """Which units, which sources, and how the judges are measured."""
+    """Which units, which sources, and how judges are checked."""
 
     name = forms.CharField(max_length=80)
     source = forms.MultipleChoiceField(error_messages={"required": "Choose two sources or more."})
@@ -65,14 +65,14 @@ class NewTrial(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field."""
+        """Error messages that name the field."""
         return [
             f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
         ]
 
     @property
     def trial(self) -> PairwiseTrial:
-        """The trial that a form without problems asks for, not saved."""
+        """The trial that a valid form describes, not saved."""
         given, units = self.cleaned_data, QueryDict(mutable=True)
         units.update({name: str(given[name]) for name in OF_UNITS if given[name] not in (None, "", False)})
         return PairwiseTrial(
@@ -85,7 +85,7 @@ class NewTrial(forms.Form):
         )
 
     def units(self) -> QuerySet[Unit]:
-        """The units that the filter chooses, or circuits, by their place and the words of any of their labels."""
+        """Return the units or circuits that the filter selects, by place and by words of any of their labels."""
         columns = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
         given = {column: self.cleaned_data[name] for name, column in columns.items()}
         found = Unit.objects.filter(members__isnull=not self.cleaned_data["circuits"])
@@ -96,7 +96,7 @@ class NewTrial(forms.Form):
 
 
 def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
-    """What a form without problems asks for, with its pairs and what there is to show of each; neither is saved."""
+    """Return the trial of a valid form with its pairs and what to show of each. Nothing is saved."""
     trial = form.trial
     known = sources.labels_of(form.units(), trial.sources)
     several = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
@@ -104,8 +104,8 @@ def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
 
 
 def draw_pairs(trial: PairwiseTrial, most: int, known: LabelsBySource, several: QuerySet[Unit]) -> list[Pair]:
-    """The pairs of a trial that is to be, with what there is to show of each; `several` are the units that more than
-    one of its sources says something of."""
+    """Return the pairs of a trial with what to show of each. `several` are the units labelled by more than one
+    source."""
     # What synthetic neurons respond to, by id of the unit
     rows = several.filter(layer__kind=CONCEPT).select_related("layer")
     truths = {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}

@@ -1,4 +1,4 @@
-"""Trials with how far they are, their judges, and which backbones may judge."""
+"""Lists of trials with their progress, of judges, and of backbones that may judge."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SORTS: Mapping[str, Any] = {
     "owner": F("owner__username"),
     "closed": F("closed"),
 }
-"""Name in the address -> what is sorted by."""
+"""Name in the query -> expression to sort by."""
 FILTERS = frozenset({"q", "status", "model", "layer", "owner"})
 PICTURES = 3
 """Pictures of a trial: the strongest exemplars of its first units."""
@@ -51,8 +51,11 @@ BLIND = {
 
 
 def trials(user: User) -> QuerySet[Any]:
-    """With `size`, the pairs of each; `mine`, those that this person has judged; `left`, those that they are offered;
-    `votes`, of people."""
+    """Return trials with counts.
+
+    `size` is the number of pairs, `mine` those that this person has judged, `left` those offered to them, `votes`
+    the votes of people.
+    """
     last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
     own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")
@@ -66,8 +69,10 @@ def trials(user: User) -> QuerySet[Any]:
 
 
 def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
-    """The trials that an address chooses, counted as by `trials`. One is not found by a system that is hidden from this
-    person."""
+    """Return the trials that a query selects, counted as by `trials`.
+
+    A filter by system does not match systems that are hidden from this person.
+    """
     told = ~Names(user).are_hidden_at(*_PLACE)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
@@ -93,7 +98,7 @@ def _holds(condition: Q) -> Q:
 
 
 def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
-    """The fields that narrow the list down, with what there is to choose."""
+    """Return the filter fields with their choices."""
     pairs = Pair.objects.filter(unit__isnull=False).exclude(Names(user).are_hidden_at(*_PLACE)).order_by()
     model = found.values.get("model", "")
     layers = pairs.filter(unit__layer__model__name=model).values_list("unit__layer__name", flat=True).distinct()
@@ -108,7 +113,7 @@ def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
 
 @dataclass
 class TrialContents:
-    """Of the units of a trial: pictures of the first, and which layers they are of, as who asks may know."""
+    """Pictures of a trial's first units, and the layers of its units, as far as the viewer may know them."""
 
     pictures: list[UnitPicture] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -116,14 +121,14 @@ class TrialContents:
 
 @dataclass(frozen=True)
 class UnitPicture:
-    """The strongest exemplar of a unit: where its thumbnail is, and what to say of it."""
+    """The strongest exemplar of a unit: URL of its thumbnail, and its description."""
 
     url: str
     words: str = "an exemplar"
 
 
 def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, TrialContents]:
-    """By key of the trial; a constant number of queries."""
+    """Return the contents by key of the trial. The number of queries is constant."""
     found = {row.pk: TrialContents() for row in rows}
     pairs = Pair.objects.filter(trial__in=list(found)).order_by("trial", "position")
     first = pairs.filter(position__lte=PICTURES, profile__isnull=False, truth="").values_list("trial", "profile")
@@ -139,24 +144,24 @@ def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, Tri
 
 
 def judges(trial: PairwiseTrial) -> QuerySet[Any]:
-    """Each with how many pairs it has `done`."""
+    """Return the judges of a trial, each with its number of votes (`done`)."""
     rows: QuerySet[Judge] = trial.judges.select_related("user", "job")
     return rows.annotate(done=Count("votes")).order_by("pk")
 
 
 @dataclass(frozen=True)
 class JudgeBackbone:
-    """A backbone with a model that may judge; `value` is what a form sends."""
+    """A backbone with a model that may judge. `value` is what a form sends."""
 
     value: str
     label: str
     lacks: str
     unpriced: bool
-    """Whether its price is not known."""
+    """True if its price is unknown."""
 
 
 def judge_backbones() -> list[JudgeBackbone]:
-    """Every backbone that sees, with each of its models."""
+    """Return every backbone that accepts images, with each of its models."""
     rows = [row for row in Backbone.objects.all() if row.key not in BLIND]
     return [
         JudgeBackbone(

@@ -1,6 +1,6 @@
-"""Trials between the labels of an evaluation: what each of its sources said of each unit then, and what came of it.
+"""Trials between the labels of an evaluation, and their results.
 
-The paper's Table 1 is one of synthetic neurons with ten judges a pair.
+The paper's Table 1 is such a trial of synthetic neurons with ten judges per pair.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from experiments.pairwise.sources import LabelsBySource, SourceLabel
 from workers.record.evaluations import Cell, Figure, ResultTable
 
 JUDGES, MAX_JUDGES = 10, 1_000
-"""People for each pair: as in the paper, and at most."""
+"""Default number of judges per pair, as in the paper, and maximum."""
 SHUFFLED = "shuffled"
-"""Labels of other units: a floor of checks, which says nothing of a source here."""
+"""Labels of other units. They are a baseline of label checks; preferences over them say nothing about a source."""
 NOTE = (
     "Share of the votes that decide, with 95 % intervals over units: Wilson's, for as many independent votes as vary "
     "as much. People and each model apart. The intervals of the paper's Table 1 are narrower than its votes allow."
@@ -31,17 +31,18 @@ NOTE = (
 
 
 def name_source(key: str) -> str:
-    """What people call a source of an evaluation, which has one agent."""
+    """Return the display name of a source of an evaluation, which has one agent."""
     return "Agent" if key == sources.AGENT else sources.words(key)
 
 
 def name_sources(trial: PairwiseTrial) -> list[str]:
-    """What people call the sources of a trial, of an evaluation or of labels of units."""
+    """Return the display names of a trial's sources."""
     return [name_source(key) if trial.evaluation_id else sources.words(key) for key in trial.sources]
 
 
 def list_comparable(evaluation: Evaluation) -> list[str]:
-    """Keys of the sources that give labels, in the order of the items; none for a kind without several."""
+    """Return the keys of sources with labels, in the order of the items; empty for a kind of evaluation without
+    labels to compare."""
     if not evaluation.row_of_kind.compares_labels:
         return []
     said = evaluation.items.filter(status=ItemStatus.DONE).exclude(label="").order_by("position")
@@ -51,8 +52,8 @@ def list_comparable(evaluation: Evaluation) -> list[str]:
 def draft_trial_of(
     evaluation: Evaluation, chosen: Sequence[str], most: int, judges_wanted: int, seed: int
 ) -> tuple[PairwiseTrial, list[Pair]]:
-    """The trial with its pairs; neither is saved. Raises StateConflict for an evaluation of something else, and
-    InvalidInput."""
+    """Return the trial with its pairs, not saved. Raises InvalidInput, and StateConflict if the evaluation has no
+    labels to compare."""
     if not evaluation.row_of_kind.compares_labels:
         raise StateConflict("Only labels of units, of synthetic neurons or of files are compared two by two.")
     there = list_comparable(evaluation)
@@ -78,7 +79,7 @@ def draft_trial_of(
 
 
 def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
-    """What these sources said of each unit in the evaluation, whatever they have said of it since."""
+    """Return the labels of these sources in the evaluation. Newer labels of the same sources do not count."""
     said: dict[int, dict[str, SourceLabel]] = defaultdict(dict)
     items = evaluation.items.filter(status=ItemStatus.DONE, source__in=keys, unit__isnull=False).exclude(label="")
     for pk, unit, source, label, run in items.order_by("position").values_list(
@@ -92,7 +93,7 @@ def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
 
 
 def tabulate_preferences(evaluation: Evaluation) -> list[ResultTable]:
-    """A table for each closed trial: how often the labels of a source were preferred, by people and by each model."""
+    """Return a table for each closed trial: how often each source was preferred, by people and by each model."""
     return [_tabulate(trial) for trial in _list_closed(evaluation)]
 
 
@@ -115,39 +116,39 @@ def _tabulate(trial: PairwiseTrial) -> ResultTable:
 
 
 def _list_models(trial: PairwiseTrial) -> list[str]:
-    """The models that preferences are told apart by: units and latents, where these are compared; else [""]."""
+    """Return the models to report separately, if the evaluation compares units with latents; else [""]."""
     evaluation = trial.evaluation
     compared = evaluation.options.get("autoencoders") if evaluation else None
     return [str(evaluation.options.get("model") or ""), *compared] if evaluation and compared else [""]
 
 
 def name_pair(one: str, other: str, model: str) -> str:
-    """Such as "Agent over one-shot labeller, on toybox"."""
+    """Return a name such as "Agent over one-shot labeller, on toybox"."""
     return f"{name_source(one)} over {name_source(other).lower()}" + (f", on {model}" if model else "")
 
 
 @dataclass(frozen=True)
 class ToldPreference:
-    """How often the label of one source was preferred to that of another, by people or a model that judges."""
+    """How often one source was preferred to another, by people or by one judging model."""
 
     by: str
     own: bool
-    """Whether the evaluation itself asked whoever judges."""
+    """True if the evaluation itself asked this judge."""
     model: str
-    """Whose units it is about, where that is told apart; else ""."""
+    """Model of the units, if models are reported separately; else ""."""
     one: str
     other: str
     cell: PreferenceCell
 
     @property
     def key(self) -> str:
-        """A dot would nest in the last line of `--json`."""
+        """Key of the figure. Dots in names are replaced, because a dot would nest in the output of `--json`."""
         path = ("two_way", *([] if self.own else [self.by.casefold()]), self.model, f"{self.one}-{self.other}")
         return ".".join(each.replace(".", "_") for each in path if each)
 
 
 def read_preferences(evaluation: Evaluation) -> Iterator[ToldPreference]:
-    """Of all closed trials; of units of a model only those that somebody judged."""
+    """Yield the preferences of all closed trials. Models without any vote are left out."""
     for trial in _list_closed(evaluation):
         pairs = list(combinations(trial.sources, 2))
         for model in _list_models(trial):
@@ -158,9 +159,12 @@ def read_preferences(evaluation: Evaluation) -> Iterator[ToldPreference]:
 
 
 def list_preferences(evaluation: Evaluation) -> list[Figure]:
-    """The same as figures: `two_way.agent-one-shot` for the judge of the evaluation itself, `two_way.people.…` and
-    `two_way.gpt-4o.…` for those of other trials; where units and latents are compared, each with its model before the
-    last part. Of two of one name, the later stands."""
+    """Return the preferences as figures.
+
+    Keys: `two_way.agent-one-shot` for the judge of the evaluation itself, `two_way.people.…` and `two_way.gpt-4o.…`
+    for judges of other trials. If units and latents are compared, the model precedes the last part. A later figure
+    replaces an earlier one with the same key.
+    """
     return list({told.key: _write_figure(told) for told in read_preferences(evaluation)}.values())
 
 
@@ -172,7 +176,7 @@ def _write_figure(told: ToldPreference) -> Figure:
 
 
 def _group_preferences(trial: PairwiseTrial, model: str) -> list[tuple[str, Preferences]]:
-    """People together, where any judged, then each model that judges; of units of `model`, "" for all."""
+    """Return the preferences of people together, then of each judging model. `model` limits the units, "" for all."""
     found = trial_results(trial, f"{model} / " if model else "")
     models: Sequence[JudgeScore] = found.backbones
     people = [("People", found.together)] if found.people or not models else []
@@ -180,7 +184,7 @@ def _group_preferences(trial: PairwiseTrial, model: str) -> list[tuple[str, Pref
 
 
 def _list_cells(table: Preferences) -> list[PreferenceCell]:
-    """Each two sources once, the one that comes first against the other."""
+    """Return each pair of sources once, the first against the second."""
     return [cell for at, (_, cells) in enumerate(table.rows) for cell in cells[at + 1 :] if cell]
 
 

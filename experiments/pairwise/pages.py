@@ -1,4 +1,4 @@
-"""Pairwise trials: all of them, making one, one trial with its judges and, once closed, its results."""
+"""Pages of pairwise trials: list, create, and show a trial with its judges and, once closed, its results."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ COLUMNS = (
     ListColumn("closed", "Closed", "closed", "few"),
 )
 DEFAULT_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
-"""Columns of a list that names none."""
+"""Columns of the list by default."""
 JUDGES = "judges"
-"""The part of the page that follows the backbones at work; htmx asks for it by this id."""
+"""Id of the part of the page that htmx reloads while backbones judge."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """The trials that the address chooses, and how far each and the reader are."""
+    """List the trials that the query selects, with their progress and the viewer's."""
     user = access.require(request)
     role = access.role_in(request) or Role.VIEWER
     found = lists.trials_from(request.GET.dict(), user)
@@ -74,7 +74,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address with how many pairs there would be; sent, the trial."""
+    """Show the form with the number of pairs it would give, or create the trial."""
     actor = Actor.of(request, actions.MANAGES)
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
@@ -108,7 +108,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def trial(request: HtmxRequest, pk: int) -> HttpResponse:
-    """How a trial was made and who has judged how much; once it is closed, what came of it."""
+    """Show the settings and judges of a trial, and its results once it is closed."""
     user = access.require(request)
     row = get_object_or_404(lists.trials(user), pk=pk)
     role = access.role_in(request) or Role.VIEWER
@@ -145,7 +145,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
-    """The way to the trials, and further."""
+    """Return the breadcrumbs to the trials, and further ones."""
     return [("Pairwise trials", reverse("pairwise")), *more]
 
 
@@ -154,7 +154,7 @@ def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
 
 @require_POST
 def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
-    """Make a trial between labels of an evaluation."""
+    """Create a trial between labels of an evaluation."""
     actor = Actor.of(request, actions.MANAGES)
     row, sent = get_object_or_404(Evaluation, pk=evaluation), request.POST
     most, judges = (parse_float(sent.get(name, "")) for name in ("most", "judges"))
@@ -170,7 +170,7 @@ def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
 
 @require_POST
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a backbone judge, or go on judging."""
+    """Ask a backbone to judge, or to resume."""
     actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
     typed = request.POST.get("cost", "")
@@ -187,7 +187,7 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
-    """Have a backbone stop after the pair it looks at."""
+    """Stop a backbone after its current pair."""
     actor = Actor.of(request, actions.MANAGES)
     row = get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
     actions.stop_backbone(actor, row)

@@ -1,4 +1,4 @@
-"""Shares of votes with their intervals. Votes on one unit are not independent, so the unit is what varies."""
+"""Proportions of votes with their intervals. Votes on one unit are not independent, so intervals are over units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import sqrt
 
 @dataclass(frozen=True)
 class Proportion:
-    """`hits` of `n`, with the interval that the share lies in; all None where there is nothing to divide."""
+    """`hits` of `n` with a 95 % interval; the values are None if n is 0."""
 
     hits: int
     n: int
@@ -18,44 +18,48 @@ class Proportion:
     low: float | None = None
     high: float | None = None
     units: int = 0
-    """That the votes are on."""
+    """Number of units that the votes are on."""
 
     @property
     def decides(self) -> int:
-        """1 if the whole interval lies above one half, -1 if below, 0 if it holds the half or there is none."""
+        """1 if the whole interval is above one half, -1 if below, else 0."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > 0.5) - (self.high < 0.5)
 
     @property
     def said(self) -> str:
-        """In words, as "64 % (7 of 11; 35 to 85 %)"."""
+        """The proportion in words, such as "64 % (7 of 11; 35 to 85 %)"."""
         if self.value is None or self.low is None or self.high is None:
             return "none yet"
         return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")
 
 
 def measure_proportion(votes: Sequence[tuple[Hashable, bool]]) -> Proportion:
-    """The share of votes that hold, each given with its unit, and Wilson's 95 % interval (1927) for the number of
-    independent votes that would vary as much (Kish 1965).
+    """Compute the share of votes that hold, each given with its unit, and its 95 % interval.
 
-    That number comes from how the units differ, with Student's t for few of them (Korn and Graubard 1998); it is the
-    number of units where all votes are the same.
+    The interval is Wilson's (1927) for the number of independent votes that would vary as much (Kish 1965). That
+    number comes from the variance between units, with Student's t for few units (Korn and Graubard 1998). If all
+    votes agree, it is the number of units.
     """
     from scipy.stats import norm, t
 
     n, hits = len(votes), sum(holds for _, holds in votes)
     if not n:
         return Proportion(hits, n)
+    # 1. Without variance, count each unit as one independent vote
     share, units = hits / n, Counter(unit for unit, _ in votes)
     size = float(len(units))
     if 1 < len(units) < n and 0 < hits < n:
+        # 2. Variance of the share when units are sampled (linearized ratio estimator)
         errors: dict[Hashable, float] = defaultdict(float)
         for unit, holds in votes:
             errors[unit] += holds - share
         variance = sum(each**2 for each in errors.values()) * len(units) / (len(units) - 1) / n**2
+        # 3. Effective number of votes, reduced for few units
         few = float(norm.ppf(0.975) / t.ppf(0.975, len(units) - 1)) ** 2
         size = min(float(n), share * (1 - share) * few / variance) if variance > 0 else float(n)
+    # 4. Wilson's interval for that number
     z = float(norm.ppf(0.975))
     bend = z * z / size
     middle = (share + bend / 2) / (1 + bend)

@@ -1,8 +1,8 @@
-"""What came of a trial, once it is closed: which source is preferred, and how far each judge can be relied on.
+"""Results of a closed trial: which source is preferred, and how reliable each judge is.
 
-Only pairs of two sources decide preferences; repeated pairs and those with a known answer measure the judge. People and
-backbones are never counted together. What decides nothing (cannot tell, an answer that could not
-be read) is counted beside.
+Only pairs of two sources decide preferences; repeated pairs and attention checks measure the judge. People and
+backbones are never counted together. Votes that decide nothing ("cannot tell", unreadable answers) are counted
+separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.pairwise.proportions import Proportion, measure_proportion
 
 @dataclass(frozen=True)
 class PreferenceCell:
-    """How often the source of the row was preferred to that of the column, of the votes that decide."""
+    """How often the source of the row was preferred to that of the column, among the votes that decide."""
 
     row: str
     column: str
@@ -42,9 +42,11 @@ class Preferences:
 
 @dataclass(frozen=True)
 class JudgeScore:
-    """How far a judge can be relied on. `repeated`: the same answer to the same pair; `known_answers`: the right one
-    where it is known; `first`: how often the label that stood first was chosen, about one half if the place
-    does not matter."""
+    """How reliable a judge is.
+
+    `repeated`: same answer to the same pair. `known_answers`: right answers to attention checks. `first`: how often
+    the label shown first was chosen, about one half if the order does not matter.
+    """
 
     judge: Judge
     name: str
@@ -61,7 +63,7 @@ class JudgeScore:
 
 @dataclass(frozen=True)
 class Results:
-    """Of people, each and together; of backbones, each alone."""
+    """Results of people, each and together, and of each backbone alone."""
 
     together: Preferences
     people: Sequence[JudgeScore]
@@ -73,7 +75,7 @@ class Results:
 
 
 def trial_results(trial: PairwiseTrial, model: str = "") -> Results:
-    """Everything at once, or what was said of units of a model; three queries. Only for a trial that is closed."""
+    """Return the results of a closed trial, or of the units of one model. Three queries."""
     judges = list(trial.judges.select_related("user", "job"))
     votes = list(Vote.objects.filter(judge__trial=trial, pair__unit_name__startswith=model).select_related("pair"))
     total = trial.pairs.count()
@@ -88,7 +90,7 @@ def trial_results(trial: PairwiseTrial, model: str = "") -> Results:
 
 
 def name_of(judge: Judge) -> str:
-    """A person by name; a backbone by its model."""
+    """Return the name of a person, or the model of a backbone."""
     if judge.user_id:
         return person(judge.user)
     return judge.backbone_model or parts.label_backbone(judge.backbone)
@@ -117,7 +119,7 @@ def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
 
 
 def preferred_source(vote: Vote) -> str:
-    """The source of the label that was chosen; "" for none."""
+    """Return the source of the chosen label; "" if none."""
     return {Answer.A: vote.pair.source_a, Answer.B: vote.pair.source_b}.get(Answer(vote.answer), "")
 
 

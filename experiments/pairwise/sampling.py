@@ -1,7 +1,8 @@
-"""Which pairs a trial has: each two sources of each unit once, a share of them shown again later and the other way
-round, and some whose answer is known: the label of a unit against what the same source says of another one.
+"""Draws the pairs of a trial.
 
-Drawn by a seed: the same labels, options and seed give the same pairs. What is left out is counted, with why.
+Each pair of sources of a unit appears once. A share of the pairs is repeated later in the opposite order. Attention
+checks have a known answer: the label of a unit against a label of another unit from the same source. The same
+labels, options and seed give the same pairs. Comparisons left out are counted by reason.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from experiments.models import Pair, PairKind, PairwiseTrial
 from experiments.pairwise.sources import LabelsBySource, SourceLabel
 
 GAP = 10
-"""Pairs, at least, between a pair and its repetition, as far as there are so many."""
+"""Minimum number of pairs between a pair and its repetition, if there are so many."""
 TRIES = 50
-"""Other units that are looked at for a label that says something else."""
+"""Other units to try for a label that says something else."""
 ONE_SOURCE = "units with labels of only one of the sources"
 SAME_WORDS = "comparisons of labels that say the same"
 NOTHING_TO_SEE = "units without exemplars yet, and without a known truth"
@@ -25,8 +26,10 @@ TOO_MANY = "comparisons beyond the number asked for, left out at random"
 
 
 def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Collection[int]) -> list[Pair]:
-    """The pairs of a trial that is to be, in the order in which they are judged, at most so many of two sources; says
-    in it what is left out. `seen` are the units that there is something to show of."""
+    """Return the pairs of a new trial in judging order, at most `most` per two sources, and set `trial.left_out`.
+
+    `seen` are the units that have something to show.
+    """
     rng = Random(f"trial {trial.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
     # Each two of the sources, wherever both say something
@@ -35,6 +38,7 @@ def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Coll
         for unit, known in shown.items()
         for a, b in combinations([source for source in trial.sources if source in known], 2)
     ]
+    # `rng` is drawn from in a fixed order, so that a seed gives the same pairs again
     different = [each for each in possible if not _is_same(*each[2])]
     chosen = [_make_pair(PairKind.PLAIN, *each) for each in rng.sample(different, min(most, len(different)))]
     checks = _known_answers(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
@@ -58,7 +62,7 @@ def _make_pair(kind: PairKind, unit: int, sources: tuple[str, str], labels: tupl
 
 
 def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
-    """Labels against what the same source says of another unit, so that its manner gives nothing away."""
+    """Return pairs of a label and a label of another unit from the same source, so that the style reveals nothing."""
     of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
     places = [(unit, source) for source, units in of_source.items() for unit in units]
     rng.shuffle(places)
@@ -75,13 +79,13 @@ def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng
 
 
 def _is_same(one: SourceLabel, other: SourceLabel) -> bool:
-    """Whether two labels differ in nothing but case, spaces and a full stop."""
+    """True if two labels differ only in case, spaces or a final full stop."""
     a, b = (" ".join(each.text.casefold().split()).rstrip(".") for each in (one, other))
     return a == b
 
 
 def _add_repeats(pairs: list[Pair], count: int, rng: Random) -> None:
-    """Put some plain pairs in again, each a good way after its first time."""
+    """Insert some plain pairs again, each at least `GAP` pairs after its first place if there are so many."""
     plains = [pair for pair in pairs if pair.kind == PairKind.PLAIN]
     for pair in rng.sample(plains, min(count, len(plains))):
         again = copy(pair)

@@ -1,8 +1,8 @@
-"""Who labels come from, and what each source says of a unit.
+"""Sources of labels, and what each says of a unit.
 
-A source is named by a key: `agent` for any agent and `agent:openai:gpt-4o` for one of them, `person`, `baseline`,
-`correction` for what reviewers corrected, `sweep:7` for what a sweep concluded, and `import:milan` for labels of a
-file. Evaluations have more of their own.
+A key names a source: `agent` is any agent, `agent:openai:gpt-4o` one of them, `person`, `baseline`, `correction` is
+a reviewer's corrected label, `sweep:7` is a sweep's conclusion, and `import:milan` are labels of a file. Evaluations
+have further sources.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ OURS = {
     CORRECTION: "Reviewers' corrections",
     IMPORT: "Imported",
 }
-"""Sources that have words of their own."""
+"""Sources with a display name of their own."""
 OF_EVALUATIONS = {"one-shot": "One-shot labeller", "shuffled": "Shuffled labels"}
-"""Sources that an evaluation makes itself, and no label of a unit has."""
+"""Sources that only evaluations have; no label of a unit has them."""
 BY_LATENT = "sae:"
-"""So are auto-encoders: a unit is labelled by the latent that adds most to it."""
+"""Prefix of auto-encoders as sources: a unit is labelled by the latent that adds most to it. Only evaluations have
+them."""
 
 
 @dataclass(frozen=True)
 class LabelSource:
-    """A source that somebody may choose, what people call it, and how many labels it has."""
+    """A source that users can choose: its key, display name and number of labels."""
 
     key: str
     words: str
@@ -43,7 +44,7 @@ class LabelSource:
 
 @dataclass(frozen=True)
 class SourceLabel:
-    """What a source says of a unit. `order` is higher for newer ones; `label` is None for a correction."""
+    """A label from a source. `order` is higher for newer labels; `label` is None for a correction."""
 
     text: str
     label: int | None
@@ -52,11 +53,11 @@ class SourceLabel:
 
 
 LabelsBySource = Mapping[int, Mapping[str, SourceLabel]]
-"""Id of a unit -> key of a source -> what it says."""
+"""Id of a unit -> key of a source -> label."""
 
 
 def words(key: str) -> str:
-    """What people call a source."""
+    """Return the display name of a source."""
     if known := OURS.get(key) or OF_EVALUATIONS.get(key):
         return known
     if key.startswith(BY_LATENT):
@@ -71,14 +72,14 @@ def words(key: str) -> str:
 
 
 def _name_sweeps(keys: Iterable[str]) -> dict[str, str]:
-    """What people call these sweeps, by key of the source."""
+    """Return the display names of these sweeps by key of the source."""
     numbers = {key: parse_key(key.partition(":")[2]) for key in keys if key.startswith(f"{SWEEP}:")}
     names = dict(Sweep.objects.filter(pk__in=numbers.values()).values_list("pk", "name")) if numbers else {}
     return {key: f"Sweep {number}: {names.get(number, 'deleted')}" for key, number in numbers.items()}
 
 
 def _keys_of(source: str, backbone: str, model: str, sweep: int | None) -> list[str]:
-    """The keys that a label counts under, from its source and the backbone and the sweep of its run."""
+    """Return the keys that a label counts under, from its source and from the backbone and sweep of its run."""
     if source != "run":
         return [source if source in OURS and source != AGENT else f"{IMPORT}:{source}"]
     if backbone == PERSON:
@@ -88,7 +89,7 @@ def _keys_of(source: str, backbone: str, model: str, sweep: int | None) -> list[
 
 
 def list_sources() -> list[LabelSource]:
-    """Every source that labels of units have, those of our own first."""
+    """Return every source that labels of units have; those with display names come first."""
     counts: Counter[str] = Counter()
     rows = Label.objects.filter(units__isnull=False).order_by()
     of_run = ("run__backbone", "run__backbone_model", "run__sweep")
@@ -104,7 +105,7 @@ def list_sources() -> list[LabelSource]:
 
 
 def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
-    """What these sources say of these units: of each the newest, a run's labels together in their order."""
+    """Return the newest label of each source for each unit. Labels of one run are joined in their order."""
     found: dict[tuple[int, str], list[SourceLabel]] = defaultdict(list)
     for unit, key, label in _all_labels(units, keys):
         found[unit, key].append(label)
@@ -119,7 +120,7 @@ def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
 
 
 def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:
-    """Unit, key and label, of everything that these sources ever said."""
+    """Yield unit, key and label for everything that these sources ever said."""
     # What labels of these sources have in their column `source`
     columns = {key.removeprefix(f"{IMPORT}:") for key in keys}
     if any(key.partition(":")[0] in {AGENT, PERSON, SWEEP} for key in keys):
@@ -136,12 +137,12 @@ def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[in
 
 
 def _corrections() -> QuerySet[Review]:
-    """Reviews with a label that a reviewer would give instead."""
+    """Return the submitted reviews with a corrected label."""
     return Review.objects.filter(state=ReviewState.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
 
 
 def _list_corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, SourceLabel]]:
-    """The corrected labels of runs on these units, by the names that runs keep of them."""
+    """Yield the corrected labels of runs on these units, found by the names that runs store."""
     places = {
         (model, layer, number): pk
         for pk, model, layer, number in units.values_list("pk", "layer__model__name", "layer__name", "number")

@@ -1,4 +1,4 @@
-"""Addresses of pairwise trials."""
+"""URLs of pairwise trials."""
 
 from __future__ import annotations
 

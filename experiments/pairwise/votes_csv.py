@@ -1,4 +1,4 @@
-"""Every vote of a trial as rows of its file, and every pair that nobody judged: nothing is left out."""
+"""Rows of a trial's CSV file: every vote, and every pair without votes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def list_rows(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
-    """A row for each vote; one with empty columns for a pair without any."""
+    """Yield a row for each vote, and one with empty columns for a pair without votes."""
     votes: dict[int, list[Vote]] = defaultdict(list)
     for vote in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
         votes[vote.pair_id].append(vote)

@@ -1,6 +1,6 @@
-"""What may be done in review: queues are made, filled and closed; items are taken, reviewed, declined and settled.
+"""Actions of review: create, fill and close queues; take, review, decline, undo and settle items.
 
-Nothing typed is ever lost: whatever stands in the way of submitting, the draft is kept first.
+A draft is always stored before a submission can be refused, so no typed text is lost.
 """
 
 from __future__ import annotations
@@ -39,19 +39,22 @@ from workers import registry
 from workers.record.statuses import ENDED
 
 MAX_RUNS = 10_000
-"""Runs of one queue."""
+"""Maximum number of runs in one queue."""
 MAX_REVIEWERS, NOTE_CHARS = 9, 2_000
-"""Of an item; of what a queue says to its reviewers."""
+"""Maximum reviewers per item, and length of a queue's note to its reviewers."""
 QUERY_CHARS = 20_000
-"""Characters of a filter: a thousand ticked runs fit."""
+"""Maximum length of a filter; a thousand selected runs fit."""
 BATCH = 1_000
 DECLINE_CHARS, FINAL_CHARS = 1_000, 4_000
-"""Characters of the reason why an item was declined, and of that of a final verdict."""
+"""Maximum length of the reasons for declining an item and for a final verdict."""
 
 
 class NotSubmitted(StateConflict):
-    """A draft is kept as it was written, and not submitted. `reason` tells what would help: "run": what is new in the
-    run has to be seen; "taken": sending it as an additional review; "over": nothing, the item is read only."""
+    """The draft is stored but not submitted.
+
+    `reason` tells what helps. "run": look at the new events of the run. "taken": send it as an additional review.
+    "over": nothing, the item is read-only.
+    """
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -63,15 +66,15 @@ class NotSubmitted(StateConflict):
 
 @transaction.atomic
 def make_queue(actor: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Sequence[User] = ()) -> ReviewQueue:
-    """Save a queue of these runs, in their order, as they are now; those who are to review it are told. `reviewers` may
-    be empty for everybody who may review."""
+    """Save a queue of these runs in their order and notify its reviewers. Empty `reviewers`: anyone with the role
+    can review."""
     if not (count := runs.count()):
         raise InvalidInput("No run is chosen: a queue needs at least one.")
     if count > MAX_RUNS:
         words = f"{count:,} runs are chosen, and a queue holds at most {MAX_RUNS:,}. Narrow the list down first."
         raise InvalidInput(words)
     if reviewers and len(reviewers) < queue.reviewers_per_item:
-        words = f"Name at least {queue.reviewers_per_item}, or nobody: so many reviews of each run are wanted."
+        words = f"Name at least {queue.reviewers_per_item} reviewers, or none: each run needs that many reviews."
         raise InvalidInput(words, "reviewers")
     queue.owner = actor.person
     queue.save()
@@ -91,7 +94,7 @@ def make_queue(actor: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers:
 
 
 def own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
-    """Of these runs those that this person may add to review: an admin any, others their own."""
+    """Return the runs that this person may add to review: all for an admin, else their own."""
     return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
 
 
@@ -100,20 +103,20 @@ def ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def may_put_up(run: Run, user: User, role: Role) -> bool:
-    """Whether this person, who has this role, may have the run reviewed."""
+    """True if this person, with this role, may add the run to review."""
     return run.has_ended and role >= MAKES_QUEUES and may_change(user, run.owner_id)
 
 
 @transaction.atomic
 def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
-    """Put a run that has ended up for review in an open queue, as its last item; the reviewers it names are told."""
+    """Append an ended run to an open queue and notify the reviewers that the queue names."""
     if not own_runs(Run.objects.filter(pk=run.pk), actor.person).exists():
         raise StateConflict("Add runs of your own; an admin may add any.")
     if not run.has_ended:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
     row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
     if row is None:
-        raise StateConflict("This queue is closed, or there is none of this number. Choose an open one.")
+        raise StateConflict("This queue is closed or does not exist. Choose an open one.")
     if row.items.filter(run=run).exists():
         raise StateConflict(f"Run {run.pk} is in this queue already.")
     last = row.items.aggregate(Max("position"))["position__max"] or 0
@@ -121,30 +124,31 @@ def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
         raise StateConflict(f"This queue holds {MAX_RUNS:,} runs, and takes no more. Choose another.")
     item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
     audit.record(actor, Verb.RUN_PUT_UP, run, queue=queue)
-    _tell_reviewers(row, actor, f"{actor.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
+    _tell_reviewers(row, actor, f"{actor.name} added {notifications.name_run(run)} to review in “{row.name}”.")
     outbox.announce_queue(row, 1)
     _publish(queue)
     return item
 
 
 def _tell_reviewers(queue: ReviewQueue, actor: Actor, words: str) -> None:
-    """Those whom the queue names, but for who did it."""
+    """Notify the reviewers that the queue names, except the actor."""
     for reviewer in queue.reviewers.exclude(pk=actor.person.pk):
         notifications.notify_person(reviewer, NotificationKind.REVIEW, words, queue.get_absolute_url())
 
 
 def may_close(user: User, queue: ReviewQueue) -> bool:
-    """An admin, and who made the queue."""
+    """True for an admin and for the owner of the open queue."""
     return queue.closed is None and may_change(user, queue.owner_id)
 
 
 @transaction.atomic
 def close_queue(actor: Actor, queue: ReviewQueue) -> bool:
-    """No more reviews, and those that there are count. False if it is closed already."""
+    """Close the queue; reviews submitted so far count. Returns False if it is closed already."""
     if queue.closed is None and not may_close(actor.person, queue):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     if not ReviewQueue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
         return False
+    # Reviews of incomplete items count only now, so their runs get a verdict
     begun = queue.items.filter(complete=False, reviews__state=ReviewState.SUBMITTED).distinct()
     projection.project(begun.values_list("run_id", flat=True))
     audit.record(actor, Verb.QUEUE_CLOSED, queue)
@@ -153,7 +157,7 @@ def close_queue(actor: Actor, queue: ReviewQueue) -> bool:
 
 
 def _publish(queue: int) -> None:
-    """Have the pages that show the queue look again."""
+    """Tell pages that show the queue to reload it."""
     notify.publish_topic(f"queue.{queue}")
 
 
@@ -161,8 +165,7 @@ def _publish(queue: int) -> None:
 
 
 def take_next(actor: Actor, queue: ReviewQueue, wanted: int | None = None) -> Review | None:
-    """The next item for this person, reserved; the one at the position `wanted`, if it is to be had. None if there is
-    none at the moment."""
+    """Reserve the next item for this person, preferably the one at position `wanted`. None if there is none now."""
     review = reservation.take(queue, actor.person, wanted)
     if review is not None:
         _publish(queue.pk)
@@ -170,16 +173,16 @@ def take_next(actor: Actor, queue: ReviewQueue, wanted: int | None = None) -> Re
 
 
 def take_item(actor: Actor, item: ReviewItem) -> Review:
-    """Reserve this very item; a review that is done already is what it is."""
+    """Reserve this item. A finished review is returned unchanged. Raises StateConflict if no slot is free."""
     review = reservation.claim(item.pk, actor.person)
     if review is None or (review.state == ReviewState.DRAFT and not review.holds()):
-        raise StateConflict("Other reviewers hold this item at the moment, or it is not for you.")
+        raise StateConflict("Other reviewers have reserved this item, or you cannot review it.")
     _publish(item.queue_id)
     return review
 
 
 def hold_item(actor: Actor, item: ReviewItem) -> Review | None:
-    """A sign of life: the reservation is renewed. None where nothing was begun; nothing new is reserved."""
+    """Renew the reservation of an open page. None if this person has not begun the item; nothing new is reserved."""
     begun = item.reviews.filter(reviewer=actor.person).exists()
     return reservation.claim(item.pk, actor.person) if begun else None
 
@@ -188,8 +191,10 @@ def hold_item(actor: Actor, item: ReviewItem) -> Review | None:
 
 
 def save_draft(actor: Actor, item: int, version: int, fields: Mapping[str, Any]) -> Review:
-    """Keep a draft. `version` is that of the draft which the reviewer changed; `fields` as `rubric.opinion_from`. It
-    has no slot where the reservation lapsed and another has the place."""
+    """Store a draft. `version` is the version that the reviewer edited; `fields` come from `rubric.opinion_from`.
+
+    The draft has no slot if the reservation lapsed and another reviewer took it.
+    """
     with reservation.lock_item(item) as row:
         return _write(row, actor.person, version, fields)
 
@@ -197,9 +202,11 @@ def save_draft(actor: Actor, item: int, version: int, fields: Mapping[str, Any])
 def submit(
     actor: Actor, item: int, version: int, fields: Mapping[str, Any], seq: int, *, additional: bool = False
 ) -> Review:
-    """Submit. `seq` is the run's last event that the reviewer has seen; `additional`: even if the place is taken.
+    """Submit a review. `seq` is the run's last event that the reviewer has seen; `additional` submits even without a
+    slot.
 
-    What is refused is kept as a draft; so call it outside of any transaction.
+    A refused submission is stored as a draft before the error is raised. Never call this inside a transaction: the
+    error would roll the draft back.
     """
     with reservation.lock_item(item) as row:
         review = _write(row, actor.person, version, fields)
@@ -217,12 +224,13 @@ def submit(
 
 
 def _write(item: ReviewItem, user: User, version: int, fields: Mapping[str, Any]) -> Review:
-    """The draft with these fields, its reservation renewed; the slot again, if it lapsed and is still free."""
+    """Store the fields and renew the reservation. A lapsed slot is taken again if it is free."""
     review = _open_draft(item, user)
     if review.version != version and rubric.opinion_of(review) != dict(fields):
         raise OutOfDate(f"This draft was changed elsewhere at {clock(review.saved)}, in another tab or by a script.")
     for name, value in fields.items():
         setattr(review, name, value)
+    # The slot is looked up at each save: it may have lapsed and been taken by another reviewer
     if item.queue.closed is None:
         review.slot = reservation.free_slot(item, user)
     review.reserved_until = timezone.now() + LENGTH if review.slot else None
@@ -245,14 +253,14 @@ def _open_draft(item: ReviewItem, user: User) -> Review:
 
 
 def _find_hindrance(item: ReviewItem, review: Review, seq: int, additional: bool) -> InvalidInput | NotSubmitted | None:
-    """Why the draft, which is kept, cannot be submitted as it is; None if it can be."""
+    """Return why the stored draft cannot be submitted as it is; None if it can."""
     if item.queue.closed:
         return NotSubmitted("The queue was closed in the meantime. Your draft is kept.", "over")
     if lacking := rubric.missing(review):
         return InvalidInput(f"Still to be filled in: {', '.join(lacking)}.")
     if seq < item.run.last_seq:
         count = item.run.last_seq - seq
-        words = f"The run has gone on: {count} event{'s' * (count > 1)} since you opened it. Your draft is kept."
+        words = f"The run has {count} new event{'s' * (count > 1)} since you opened it. Your draft is kept."
         return NotSubmitted(words, "run")
     if review.slot is None and not additional:
         words = "Your reservation lapsed, and another reviewer has taken the place. Your draft is kept."
@@ -261,7 +269,7 @@ def _find_hindrance(item: ReviewItem, review: Review, seq: int, additional: bool
 
 
 def clock(time: datetime | None) -> str:
-    """An hour as pages write it."""
+    """Format a time as pages show it."""
     return f"{time:%H:%M} UTC" if time else ""
 
 
@@ -270,7 +278,7 @@ def decline(actor: Actor, item: int, reason: str) -> Review:
     with reservation.lock_item(item) as row:
         review = _open_draft(row, actor.person)
         if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
-            words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
+            words = f"Give a reason in 1 to {DECLINE_CHARS:,} characters: the owner of the queue will read it."
             raise InvalidInput(words, "reason")
         review.state, review.reason = ReviewState.DECLINED, reason.strip()
         review.slot = review.reserved_until = None
@@ -282,7 +290,7 @@ def decline(actor: Actor, item: int, reason: str) -> Review:
 
 
 def undo(actor: Actor, queue: ReviewQueue) -> Review:
-    """Take back this person's last submission in the queue: a draft again, in the same place."""
+    """Turn this person's last submission in the queue back into a draft, in the same slot."""
     last = _last_submission(queue, actor.person)
     if last is None:
         minutes = int(UNDO.total_seconds() // 60)
@@ -292,7 +300,7 @@ def undo(actor: Actor, queue: ReviewQueue) -> Review:
         if review.state != ReviewState.SUBMITTED:
             raise StateConflict("That submission has been taken back already.")
         if why := _why_it_stands(review):
-            raise StateConflict(f"{why}: your review stands.")
+            raise StateConflict(f"{why}, so your review cannot be undone.")
         review.state, review.submitted = ReviewState.DRAFT, None
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
         review.version += 1
@@ -304,26 +312,29 @@ def undo(actor: Actor, queue: ReviewQueue) -> Review:
 
 
 def undoable(queue: ReviewQueue, user: User) -> Review | None:
-    """The submission that `undo` would take back."""
+    """Return the submission that `undo` would take back."""
     last = _last_submission(queue, user)
     return last if last is not None and not _why_it_stands(last) else None
 
 
 def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
-    """This person's newest of the queue, while it is new enough to be taken back."""
+    """Return this person's newest submission in the queue while it can still be undone."""
     here = Review.objects.filter(reviewer=user, item__queue=queue, item__queue__closed=None)
     rows = here.filter(state=ReviewState.SUBMITTED, submitted__gt=timezone.now() - UNDO)
     return rows.select_related("item__queue", "item__run").order_by("-submitted", "-pk").first()
 
 
 def _why_it_stands(review: Review) -> str:
-    """Why a submission is not taken back; "" if it may be. Once its writer has seen what others say of the run, or may
-    read what it studied, an opinion formed unseen would be exchanged for one that is not."""
+    """Return why a submission cannot be undone; "" if it can.
+
+    A reviewer who has since seen other reviews, or the name of the system, could replace a blind review by one that
+    is not.
+    """
     item = review.item
     if review.opinions_shown:
-        return f"You have seen what others say of item {item.position} since you submitted"
+        return f"You have seen other reviews of item {item.position} since you submitted"
     if item.queue.blind and item.run.system_kind == registry.BLINDED_KIND:
-        return f"What item {item.position} studied is open to you since you submitted"
+        return f"You have been able to see the system of item {item.position} since you submitted"
     return f"There is a final verdict on item {item.position}" if item.adjudications.exists() else ""
 
 
@@ -331,18 +342,21 @@ def _why_it_stands(review: Review) -> str:
 
 
 def why_not_settle(user: User, item: ReviewItem) -> str:
-    """Why this person may not give the final verdict; "" if they may. Admins may, and reviewers who are neither among
-    the item's opinions nor asked for the run: nobody is the judge of a dispute of their own."""
+    """Return why this person may not give the final verdict; "" if they may.
+
+    Admins may, and reviewers who neither reviewed the item nor own the run: people do not settle a dispute in which
+    they take part.
+    """
     role = role_of(user) or Role.VIEWER
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED)
     if role < Role.REVIEWER:
-        return "A final verdict is given by an admin, or by a reviewer who is not among the opinions."
+        return "Only admins, and reviewers who have not reviewed this item, can give a final verdict."
     if not (item.complete or item.queue.closed):
         return "A final verdict is given once the item is complete or its queue is closed."
     if not submitted.exists():
-        return "There is no review to settle: nobody has reviewed this item."
+        return "There is no review to settle: this item has no reviews yet."
     if blindness.is_blind(user, item.run_id):
-        return "You are still to review this run unseen: submit or decline your review first."
+        return "You still have to review this run blind: submit or decline your review first."
     if role == Role.ADMIN:
         return ""
     if submitted.filter(reviewer=user).exists():
@@ -351,7 +365,7 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
 
 
 def settle_item(actor: Actor, item: int, verdict: str, label: str, reason: str) -> Adjudication:
-    """Give the final verdict on an item, or another in its place."""
+    """Give the final verdict on an item. A later one replaces it."""
     verdict, label, reason = verdict.strip(), label.strip(), reason.replace("\r\n", "\n").strip()
     if verdict not in ReviewVerdict.values:
         raise InvalidInput(f"Choose the final verdict: one of {', '.join(ReviewVerdict.values)}.", "verdict")
@@ -362,7 +376,7 @@ def settle_item(actor: Actor, item: int, verdict: str, label: str, reason: str) 
         words = f"Say why in 1 to {FINAL_CHARS:,} characters: the author and the reviewers will read it."
         raise InvalidInput(words, "reason")
     if "\x00" in label + reason:
-        raise InvalidInput("The words hold a zero byte, which cannot be kept.")
+        raise InvalidInput("The text contains a zero byte, which cannot be stored. Remove it.")
     with reservation.lock_item(item) as row:
         if problem := why_not_settle(actor.person, row):
             raise StateConflict(problem)

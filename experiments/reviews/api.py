@@ -1,5 +1,4 @@
-"""Review: queues made and closed, the next item of one, one's own review, those of others that may be seen, the final
-verdict, and how far reviewers agree."""
+"""API of review: queues, the next item, your review, reviews of others, final verdicts, and agreement."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ Name = Annotated[str, Field(min_length=1, max_length=80, pattern=NO_NUL)]
 
 
 class QueueIn(Body):
-    """A new queue: of runs that are named and have ended, or of those that a filter chooses; yours, an admin's any."""
+    """A new queue of ended runs: named runs, or those that a filter selects. Only admins can add runs of others."""
 
     name: Name
     runs: list[RowNumber] = Field([], max_length=1_000)
@@ -50,11 +49,11 @@ class QueueIn(Body):
     note: str = Field("", max_length=actions.NOTE_CHARS, pattern=NO_NUL)
     reviewers_per_item: int = Field(1, ge=1, le=actions.MAX_REVIEWERS)
     blind: bool = True
-    reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
+    reviewers: list[str] = Field([], max_length=100, description="user names; empty: anyone who may review")
 
 
 class QueueOut(RowOut):
-    """Runs that are to be reviewed."""
+    """A queue of runs to review."""
 
     id: int
     name: str
@@ -69,7 +68,7 @@ class QueueOut(RowOut):
 
 
 class QueueFilters(Schema):
-    """As on the page Review; what is left out does not matter."""
+    """Filters as on the Review page. All are optional."""
 
     q: Words | None = Field(None, description="words of its name")
     status: Literal["waiting", "open", "closed"] | None = Field(
@@ -82,7 +81,7 @@ class QueueFilters(Schema):
 
 
 class ItemFilters(Schema):
-    """As on the page of the queue; what is left out does not matter."""
+    """Filters as on the page of the queue. All are optional."""
 
     show: Literal["open", "complete"] | None = Field(None, description="`open`: to be reviewed")
     q: Words | None = Field(None, description="words of question, description and labels")
@@ -107,7 +106,7 @@ class ItemOut(RowOut):
 
 
 class ReviewIn(Body):
-    """A review by the criteria of the rubric, each from 1 to 5; null while it is a draft."""
+    """A review by the criteria of the rubric, each scored from 1 to 5; null while it is a draft."""
 
     supported: Score | None = None
     specific: Score | None = None
@@ -120,7 +119,7 @@ class ReviewIn(Body):
 
 
 class ReviewOut(RowOut):
-    """A review. One that is `additional` came after others had taken its place."""
+    """A review. An `additional` one came after others had taken its slot."""
 
     reviewer: UserName
     state: str
@@ -138,7 +137,7 @@ class ReviewOut(RowOut):
 
 
 class Submission(Body):
-    """`run_seq`: the run's last event that you have seen; `additional`: even if another took your place."""
+    """`run_seq`: the run's last event that you have seen. `additional`: submit even if your slot was taken."""
 
     run_seq: Whole
     additional: bool = False
@@ -153,7 +152,7 @@ class ReviewedRun(Body):
 
 
 class FinalIn(Body):
-    """What is to become of the run, and why."""
+    """The final verdict on the run, and why."""
 
     verdict: Literal["accept", "revise", "reject"]
     corrected_label: str = Field("", max_length=LABEL_CHARS, pattern=NO_NUL)
@@ -161,7 +160,7 @@ class FinalIn(Body):
 
 
 class FinalOut(RowOut):
-    """A final verdict; the newest of an item stands."""
+    """A final verdict. The newest one of an item counts."""
 
     adjudicator: UserName
     verdict: str
@@ -171,7 +170,7 @@ class FinalOut(RowOut):
 
 
 class MeasureOut(RowOut):
-    """A measure on one line of the rubric, of all reviewers or of two, with its 95 % interval; `why` there is none."""
+    """A measure on one criterion, over all reviewers or two, with its 95 % interval. `why` explains a missing value."""
 
     line: str
     measure: str
@@ -185,7 +184,7 @@ class MeasureOut(RowOut):
 
 
 class AgreementOut(Schema):
-    """`left_out`: reviews that are not counted, since you may still review what they are of."""
+    """`left_out`: reviews that are not counted, because you may still review those items."""
 
     measures: list[MeasureOut]
     left_out: int
@@ -204,7 +203,7 @@ def _item_at(queue: int, number: int) -> ReviewItem:
 
 @router.get("/queues", response=ListPage[QueueOut], summary="List queues")
 def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[Paging]) -> ListPage[QueueOut]:
-    """The newest first, filtered as on the page Review."""
+    """Newest first, filtered as on the Review page."""
     user = allow(request)
     found = queue_lists.queues_from(asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["-pk"], paging, QueueOut.from_orm)
@@ -212,14 +211,14 @@ def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[
 
 @router.post("/queues", response={201: QueueOut}, summary="Create a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
-    """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
+    """Notifies named reviewers. Named runs that cannot be queued are refused; a filter leaves out runs of others."""
     by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
 
     def make() -> tuple[QueueOut, str]:
         runs = _choose_runs(by, plan)
         people = list(lists.reviewers().filter(username__in=plan.reviewers))
         if unknown := set(plan.reviewers) - {each.username for each in people}:
-            raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
+            raise InvalidInput(f"No reviewers have these user names: {', '.join(sorted(unknown))}.", "reviewers")
         known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
         queue = actions.make_queue(by, runs, ReviewQueue(**known, filters=plan.query), people)
         return _queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
@@ -228,14 +227,13 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
 
 
 def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
-    """As on the page, but that a filter which makes no sense is refused, and so are names of runs that cannot be
-    queued."""
+    """Return the runs to queue. Unlike on the page, invalid filters and unsuitable runs are refused."""
     if bool(plan.runs) == bool(plan.query):
-        raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
+        raise InvalidInput("Give either runs or a filter that selects them.", "runs")
     if plan.runs:
         rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
         if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
-            words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
+            words = f"You cannot queue these, or they are active or missing: {', '.join(map(str, sorted(left)))}."
             raise InvalidInput(words, "runs")
         return rows.order_by("pk")
     found = run_lists.runs_from(QueryDict(plan.query).dict(), actor.person)
@@ -253,7 +251,7 @@ def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
 
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
-    """For good: its reviews are open to the team then. Yours, an admin's any."""
+    """Closes the queue for good and opens its reviews to the team. Requires the owner or an admin."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     return _queue_read(pk)
@@ -261,7 +259,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
 
 @router.get("/queues/{pk}/items", response=ListPage[ItemOut], summary="List the items of a queue")
 def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: Query[Paging]) -> ListPage[ItemOut]:
-    """In their order, filtered as on the page of the queue."""
+    """In queue order, filtered as on the page of the queue."""
     user = allow(request)
     found = lists.items_from(find(ReviewQueue.objects.all(), pk=pk), asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["position"], paging, ItemOut.from_orm)
@@ -269,7 +267,7 @@ def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: 
 
 @router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Add a run to review")
 def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
-    """As the last item of an open queue: a run of yours that has ended; an admin's any."""
+    """Appends an ended run of yours to an open queue. Admins can add any run."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     run = find(visible_to(Run.objects.all()), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
@@ -281,7 +279,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[Item
 
 @router.post("/queues/{pk}/next", response=ItemOut, summary="Reserve the next item")
 def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
-    """Yours for 20 minutes from the last time you saved; then another reviewer may get it."""
+    """The item is yours until 20 minutes after your last save. Then another reviewer may get it."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = actions.take_next(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     if review is None:
@@ -291,29 +289,29 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
 
 @router.post("/queues/{pk}/undo", response=ReviewOut, summary="Undo your last submission")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
-    """In this queue, within ten minutes, and while you have not seen what others say: a draft again."""
+    """Turns your last submission here back into a draft, within ten minutes and until you see other reviews."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
 
 
 @router.post("/queues/{pk}/items/{number}/reserve", response=ReviewOut, summary="Reserve an item")
 def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
-    """This very one, or again if it is yours: the time starts anew."""
+    """Reserves this item. If it is yours already, its 20 minutes start anew."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.take_item(Actor.behind(request, user), _item_at(pk, number)))
 
 
 @router.get("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Read your review")
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
-    """Your own, be it a draft or submitted."""
+    """Returns your own review, draft or submitted."""
     user = allow(request)
     return ReviewOut.from_orm(_find_review(_item_at(pk, number), user.pk))
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
 def save_review(request: HttpRequest, pk: Id, number: Number, written: ReviewIn, response: HttpResponse) -> ReviewOut:
-    """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
-    one, for the next save or to submit."""
+    """Requires the ETag of your review in If-Match, so that newer text is not overwritten. Returns the new ETag, for
+    the next save or the submission."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
@@ -325,7 +323,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, written: ReviewIn,
 
 @router.post("/queues/{pk}/items/{number}/review/submit", response=ReviewOut, summary="Submit your review")
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
-    """The draft as it is saved. Needs its ETag in If-Match."""
+    """Submits the saved draft. Requires its ETag in If-Match."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
@@ -336,7 +334,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
 
 @router.post("/queues/{pk}/items/{number}/review/decline", response=ReviewOut, summary="Decline an item")
 def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
-    """One that you have reserved: another reviewer gets it. Whoever made the queue reads why."""
+    """Leaves an item that you have reserved to another reviewer. The owner of the queue can read the reason."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.decline(Actor.behind(request, user), _item_at(pk, number).pk, declination.reason))
 
@@ -353,7 +351,7 @@ def _find_review(item: ReviewItem, user: int) -> Review:
 
 @router.get("/queues/{pk}/items/{number}/reviews", response=list[ReviewOut], summary="List the reviews of an item")
 def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
-    """Those you may see: in a blind queue none before yours is submitted or the item is complete."""
+    """Lists the reviews that you may see: in a blind queue, none until yours is submitted or the item is complete."""
     user = allow(request)
     item = _item_at(pk, number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
@@ -365,7 +363,7 @@ def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut
     "/queues/{pk}/items/{number}/final-verdicts", response=list[FinalOut], summary="List the final verdicts of an item"
 )
 def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[FinalOut]:
-    """The newest first, which stands; none while you are to review the run unseen."""
+    """Newest first; the newest one counts. Empty while you must still review the run blind."""
     user = allow(request)
     item = _item_at(pk, number)
     hidden = Run.objects.filter(blindness.has_hidden_verdict(user), pk=item.run_id).exists()
@@ -375,8 +373,8 @@ def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[Fi
 
 @router.post("/queues/{pk}/items/{number}/final-verdicts", response={201: FinalOut}, summary="Give the final verdict")
 def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: FinalIn) -> Status[FinalOut]:
-    """On an item that is complete, or whose queue is closed: by an admin, or a reviewer who is neither among its
-    reviewers nor asked for the run. A later one stands in its place."""
+    """The item must be complete or its queue closed. Requires an admin, or a reviewer who neither reviewed the item
+    nor owns the run. A later final verdict replaces it."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), _item_at(pk, number)
     row = actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)
@@ -388,12 +386,12 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
 
 @router.get("/queues/{pk}/agreement", response=AgreementOut, summary="Read the agreement of a queue")
 def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
-    """Alpha and Fleiss' kappa of each line, Cohen's kappa of each two reviewers. Of a blind queue that is open: once
-    you have submitted all of yours."""
+    """Alpha and Fleiss' kappa per criterion, and Cohen's kappa per pair of reviewers. In an open blind queue,
+    available once you have submitted all your reviews."""
     user = allow(request)
     queue = find(ReviewQueue.objects.all(), pk=pk)
     if not blindness.may_see_agreement(user, queue):
-        raise PermissionDenied("This queue is blind: figures would tell what others think. Submit your reviews first.")
+        raise PermissionDenied("This queue is blind, and figures reveal other reviews. Submit your reviews first.")
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
     return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))

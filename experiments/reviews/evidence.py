@@ -1,5 +1,7 @@
-"""What a reviewer looks at: the conclusion, the hypotheses as they stand, the images that speak for and against, the
-experiments. Plain data for templates, in a number of queries that does not depend on the run."""
+"""What a reviewer looks at: conclusion, current hypotheses, images for and against, and experiments.
+
+Plain data for templates. The number of queries does not depend on the run.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from experiments.models import Event, Run, Unit, UnitProfile
 from experiments.runs.page import experiments
 
 BEST, EXEMPLARS = 10, 10
-"""Images that stand in the middle."""
+"""Maximum number of best images and of exemplars."""
 EXPERIMENTS = 30
-"""Experiments, folded; the run's own page has the others."""
+"""Experiments shown, collapsed. The run's own page has the others."""
 NEWS = 12
-"""Events that are named of what is new."""
+"""New events that are listed."""
 NOUNS = {
     "reply": "a reply of the agent",
     "experiment": "an experiment",
@@ -31,7 +33,8 @@ NOUNS = {
 
 
 def read_evidence(run: Run, names: Names, *, blind: bool) -> dict[str, Any]:
-    """The evidence of a run. Whoever is `blind` to it sees its label check after submitting: it would anchor them."""
+    """Return the evidence of a run. A `blind` viewer sees its label check only after submitting, because it would
+    anchor them."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
     exemplars, dataset = find_strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
@@ -51,7 +54,7 @@ def read_evidence(run: Run, names: Names, *, blind: bool) -> dict[str, Any]:
 
 
 def of_unit(run: Run) -> tuple[list[ImageCard], str]:
-    """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
+    """Return the unit's exemplars and their dataset: the one that the run uses if it has any, else any other."""
     units = Unit.objects.filter(layer__model__name=run.model, layer__name=run.layer, number=run.unit)
     profiles = list(UnitProfile.objects.filter(unit__in=units, written__isnull=False).select_related("dataset"))
     profile = min(profiles, key=lambda each: each.dataset.key != run.options.get("dataset"), default=None)
@@ -63,7 +66,7 @@ def of_unit(run: Run) -> tuple[list[ImageCard], str]:
 
 
 def list_news(run: Run, seq: int) -> list[dict[str, Any]]:
-    """What happened in the run after event `seq`: the event, in words, and where it is."""
+    """List what happened in the run after event `seq`: the event, in words, and its link."""
     if seq >= run.last_seq:
         return []
     rows: list[Event] = list(run.events.filter(seq__gt=seq).order_by("seq")[:NEWS])

@@ -1,5 +1,7 @@
-"""Focus mode: the evidence of one item with the rubric beside it, and what a reviewer sends: take, hold, save, submit,
-decline, undo, the final verdict. Scripts are answered in JSON, forms by a page."""
+"""Focus mode: the evidence of one item beside the rubric, and the actions of a reviewer.
+
+Actions: take, hold, save, submit, decline, undo, final verdict. Scripts get JSON, forms get a page.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ from experiments.reviews import actions, evidence, lists, reservation, rubric
 
 FINAL = ("verdict", "corrected_label", "reason")
 BEFORE, AFTER = 6, 14
-"""Items that stand around the current one in focus mode."""
+"""Items listed before and after the current one."""
 
 
 @require_GET
 def next_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Reserve the next item for this person, and show it."""
+    """Reserve the next item for this person and show it."""
     actor = Actor.of(request, Role.REVIEWER)
     row = get_object_or_404(ReviewQueue, pk=pk)
     review = actions.take_next(actor, row)
@@ -54,8 +56,7 @@ def _nothing_left(queue: ReviewQueue, user: User) -> str:
 
 @require_safe
 def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """The item's evidence, and the rubric for who has reserved it. htmx and scripts are sent the middle and the rubric
-    alone."""
+    """Show the evidence, and the rubric if this person has reserved the item. Scripts get these two parts alone."""
     user = access.require(request)
     row = _item_at(pk, position)
     if request.headers.get("X-Part") == "focus":
@@ -70,16 +71,17 @@ def _item_at(pk: int, position: int) -> ReviewItem:
 
 
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the whole page shows."""
+    """Return the context of the full page."""
     return _focus(item, user, typed) | _read_side(item.queue, item.position, user)
 
 
 def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the middle and the rubric show; in the rubric what was `typed`, else what is kept."""
+    """Return the context of evidence and rubric. The rubric shows what was `typed`, else what is stored."""
     row = lists.item_rows([item], user)[0]
     lists.note_shown([row], user)
     mine, queue = row.mine, item.queue
-    since = mine.seq if mine else item.seen_seq  # what the reviewer, or whoever queued the run, has seen of it
+    # The last event that the reviewer has seen; without a review, the last one when the run was queued
+    since = mine.seq if mine else item.seen_seq
     kept = rubric.opinion_of(mine) if mine else {}
     filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
     readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == ReviewState.DRAFT)
@@ -109,8 +111,8 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
 
 
 def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
-    """What the rubric is for this person: "write", "offer" (to take it), "lapsed", "closed", "done", "declined" or
-    "read"."""
+    """Return the state of the rubric for this person: "write", "offer" (they can take it), "lapsed", "closed",
+    "done", "declined" or "read"."""
     if mine and mine.state != ReviewState.DRAFT:
         return "done" if mine.state == ReviewState.SUBMITTED else "declined"
     if not queues_of(user).filter(pk=item.queue_id).exists():
@@ -121,7 +123,7 @@ def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
 
 
 def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
-    """What the column with the queue shows."""
+    """Return the context of the column that lists the queue."""
     counted = lists.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
     near = list(lists.items(queue).filter(position__range=(position - BEFORE, position + AFTER)))
     mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)
@@ -138,7 +140,7 @@ def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
 
 @require_safe
 def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """The column with the queue, around one item."""
+    """Show the column that lists the queue around one item."""
     user = access.require(request)
     row = get_object_or_404(ReviewQueue, pk=pk)
     return render(request, "reviews/line.html", {"queue": row} | _read_side(row, position, user))
@@ -146,7 +148,7 @@ def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 @require_safe
 def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """What would come after this item, to be loaded before it is wanted. Nothing is reserved yet."""
+    """Return the item that would follow, so that a page can load it in advance. Nothing is reserved."""
     user = access.require(request, Role.REVIEWER)
     here = _item_at(pk, position)
     key = next((key for key in reservation.list_next(here.queue, user) if key != here.pk), None)
@@ -154,6 +156,7 @@ def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
         return HttpResponse(status=204)
     row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
     context = _focus(row, user)
+    # By the time it is shown, submitting the current item has reserved this one
     context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
     response = render(request, "reviews/focus.html", context)
     response.headers["X-Address"] = reverse("review-item", args=[pk, row.position])
@@ -165,7 +168,7 @@ def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 @require_POST
 def take(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """Reserve this very item."""
+    """Reserve this item."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
     try:
@@ -177,7 +180,7 @@ def take(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 @require_POST
 def keep_reservation(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """A sign of life from an open page. Tells how the run and the place stand."""
+    """Renew the reservation of an open page. Returns the state of the run and of the reservation."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
     review = actions.hold_item(actor, row)
@@ -187,7 +190,7 @@ def keep_reservation(request: HttpRequest, pk: int, position: int) -> HttpRespon
 
 @require_POST
 def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """Keep a draft."""
+    """Store a draft."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
     try:
@@ -205,7 +208,7 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 @require_POST
 def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """Submit, and go on with the next item, which is reserved in the same moment."""
+    """Submit, and reserve the next item at the same time."""
     actor = Actor.of(request, Role.REVIEWER)
     row, sent = _item_at(pk, position), request.POST
     version, seq, wanted = (parse_key(sent.get(name)) for name in ("version", "seq", "next"))
@@ -240,7 +243,7 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take back this person's last submission in the queue."""
+    """Undo this person's last submission in the queue."""
     actor = Actor.of(request, Role.REVIEWER)
     row = get_object_or_404(ReviewQueue, pk=pk)
     try:
@@ -278,8 +281,10 @@ def _asks_json(request: HttpRequest) -> bool:
 
 
 def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: ActionRefused) -> HttpResponse:
-    """Why nothing was done, in the language of who asks, with the draft as it is kept. A form whose words were not kept
-    is shown again with what was typed, beside what is kept: the reviewer chooses."""
+    """Return why the action was refused, as JSON or as a page, with the stored draft.
+
+    If the form was not stored, it is shown again beside the stored draft, so that the reviewer can choose.
+    """
     unreadable = isinstance(error, rubric.UnreadableOpinion)
     kept = None if unreadable else item.reviews.filter(reviewer=user).first()
     if _asks_json(request):
@@ -300,7 +305,7 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
 
 
 def _draft_json(review: Review) -> dict[str, Any]:
-    """A draft as it is kept, for a script."""
+    """Return a stored draft for a script."""
     return {
         "version": review.version,
         "saved": actions.clock(review.saved),

@@ -1,4 +1,4 @@
-"""Queues with how far each is, their items as rows of a table, and who may be asked to review."""
+"""Lists of queues with their progress, of their items as table rows, and of users who can review."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from experiments.reviews import rubric
 from experiments.runs.lists import runs_from
 
 MAX_QUEUES = 5
-"""Queues that the Overview names."""
+"""Maximum number of queues on the Overview."""
 SHOWS = {"open": "To review", "complete": "Complete"}
 OF_RUNS = ("q", "model", "layer", "backbone", "verdict", "check")
-"""Filters of runs that items are chosen by."""
+"""Filters of runs that also filter items."""
 
 
 def reviewers() -> QuerySet[User]:
-    """Everybody whose role lets them review."""
+    """Return all active users whose role lets them review."""
     return User.objects.filter(member__role__gte=Role.REVIEWER, is_active=True).order_by("username")
 
 
@@ -37,7 +37,7 @@ def reviewers() -> QuerySet[User]:
 
 
 def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
-    """Each with its owner, the number of its items in `total`, of the complete ones in `complete`."""
+    """Add the owner of each queue, its number of items (`total`) and of complete items (`complete`)."""
     items = ReviewItem.objects.filter(queue=OuterRef("pk")).order_by()
 
     def count(rows: QuerySet[ReviewItem]) -> Coalesce:
@@ -48,14 +48,14 @@ def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
 
 
 def list_unfinished(user: Any) -> list[Any]:
-    """The newest queues in which this person may review and something is `left`."""
+    """Return the newest queues with open items in which this person may review."""
     rows = with_items(blindness.queues_of(user)).annotate(left=F("total") - F("complete"))
     return list(rows.filter(left__gt=0)[:MAX_QUEUES])
 
 
 def with_progress(queues: QuerySet[Any]) -> list[Any]:
-    """Each, counted as by `with_items`, with how many reviews are under way at this moment in `writing`: an item that
-    somebody has opened, and said nothing of yet, is not."""
+    """Add to each queue the number of reviews that are being written now (`writing`). Opened but empty drafts do not
+    count."""
     live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
     found = list(queues)
@@ -69,19 +69,21 @@ def with_progress(queues: QuerySet[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class ItemRow:
-    """One item; of its `reviews` only the `opinions` may be read by who asks."""
+    """One item. The viewer may read only those of its `reviews` that are in `opinions`."""
 
     item: ReviewItem
     reviews: Sequence[Review]
     opinions: Sequence[Review]
     mine: Review | None
     hears: bool
-    """Whether who asks may read why others declined."""
+    """True if the viewer may read why others declined."""
 
     @property
     def people(self) -> list[tuple[User, str, Review]]:
-        """Who has a hand in it, and how: "submitted", "reviewing", "lapsed" or "declined". A look that somebody took
-        at the item some time ago does not count."""
+        """The people who work on the item, each with a state: "submitted", "reviewing", "lapsed" or "declined".
+
+        People who only opened the item some time ago do not count.
+        """
         found = []
         for review in self.reviews:
             if review.state != ReviewState.DRAFT:
@@ -92,12 +94,12 @@ class ItemRow:
 
     @property
     def hidden(self) -> int:
-        """Submitted opinions that are not for these eyes yet."""
+        """Number of submitted reviews that the viewer may not see yet."""
         return sum(review.state == ReviewState.SUBMITTED for review in self.reviews) - len(self.opinions)
 
     @property
     def lines(self) -> list[tuple[rubric.RubricLine, list[int | None], bool]]:
-        """The rubric, the scores of the opinions, and whether they are 2 or more apart."""
+        """The criteria, the scores, and whether these differ by 2 or more."""
         found = []
         for line in rubric.LINES:
             scores = [getattr(review, line.name) for review in self.opinions]
@@ -106,7 +108,7 @@ class ItemRow:
 
     @property
     def state(self) -> str:
-        """How the item stands for who asks, as the name of a mark."""
+        """State of the item for the viewer, as the name of a mark."""
         if self.mine and self.mine.state != ReviewState.DRAFT:
             return str(self.mine.state)
         if self.item.complete:
@@ -118,12 +120,12 @@ class ItemRow:
 
 
 def items(queue: ReviewQueue) -> QuerySet[ReviewItem]:
-    """Its items in their order."""
+    """Return the items of the queue in order."""
     return visible_to(queue.items.order_by("position").select_related("run", "queue"))
 
 
 def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Narrowed:
-    """The items that an address chooses: by how far they are, and by their runs as this person may find these."""
+    """Return the items that a query selects: by progress, and by filters of runs as this person may use them."""
     known = {"show": lambda text: Q(complete=require_known("state", text, SHOWS) == "complete")}
     found = narrow_down(items(queue), params, known)
     asked = {name: params[name] for name in OF_RUNS if params.get(name, "").strip()}
@@ -135,13 +137,13 @@ def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Nar
 
 
 def list_filters(queue: ReviewQueue, found: Narrowed, user: User) -> list[ListFilter]:
-    """The fields that narrow its items down, with what there is to choose."""
+    """Return the filter fields of the item list with their choices."""
     fields = run_fields(Run.objects.filter(review_items__queue=queue), found, Names(user))
     return [*fields, ListFilter("verdict", "Verdict", verdicts.CHOICES)]
 
 
 def run_fields(runs: QuerySet[Run], found: Narrowed, names: Names) -> list[ListFilter]:
-    """Fields for what these runs study and by which agent; systems that are hidden are no choice."""
+    """Return filter fields for the system and the agent of these runs. Hidden systems are no choice."""
     known, model = runs.order_by(), found.values.get("model", "")
     told = known.exclude(names.are_hidden())
     layers = offer_each(told.filter(model=model).values_list("layer", flat=True).distinct())
@@ -153,12 +155,12 @@ def run_fields(runs: QuerySet[Run], found: Narrowed, names: Names) -> list[ListF
 
 
 def export_query(queue: ReviewQueue, found: Narrowed) -> str:
-    """What chooses the reviews of these items for a file."""
+    """Return the query that exports the reviews of these items."""
     return urlencode({"queue": queue.pk, **found.values})
 
 
 def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
-    """The items with all about them, in three queries."""
+    """Return the items with everything that pages show of them. Three queries."""
     reviews: dict[int, list[Review]] = {}
     for review in Review.objects.filter(item__in=items).select_related("reviewer").order_by("slot", "pk"):
         reviews.setdefault(review.item_id, []).append(review)
@@ -175,6 +177,6 @@ def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
 
 
 def note_shown(rows: Sequence[ItemRow], user: User) -> None:
-    """Keep of which items these rows showed the opinions of others; nothing is written twice."""
+    """Record for which items the user was shown reviews of others. Items are recorded once."""
     if new := [row.item.pk for row in rows if any(review.reviewer_id != user.pk for review in row.opinions)]:
         blindness.note_shown(user, new)

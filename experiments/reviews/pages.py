@@ -1,4 +1,4 @@
-"""Review: the queues, making and closing one, one queue with its items and opinions; a run is added to one."""
+"""Pages of review: list, create and close queues; show one queue with its items and reviews; add a run to a queue."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ ITEM_COLUMNS = (
     ListColumn("people", "Reviewers"),
 )
 DEFAULT_ITEM_COLUMNS = ("number", "unit", "labels", "check", "verdict", "people")
-"""Columns of a list of queues, and of items, that names none."""
+"""Default columns of the lists of queues and of items."""
 MAX_QUEUES = 50
-"""Open queues that a run is offered to, the newest."""
+"""Maximum number of open queues offered for a run, newest first."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """The queues that the address chooses: what they hold, how far each is, and whether something waits there for this
+    """List the queues that the query selects, with their contents, progress, and whether something waits for this
     person."""
     user = access.require(request)
     found = queue_lists.queues_from(request.GET.dict(), user)
@@ -95,7 +95,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 class QueueForm(forms.Form):
-    """What is asked of who makes a queue; the runs come with the address."""
+    """Fields of a new queue. Its runs come from the URL."""
 
     name = forms.CharField(max_length=80)
     note = forms.CharField(max_length=actions.NOTE_CHARS, required=False)
@@ -112,8 +112,8 @@ class QueueForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form of a new queue; its runs are those that the address chooses, as on the page Runs: an admin's of all
-    runs, anybody else's of their own."""
+    """Show or handle the form of a new queue. The query selects its runs, as on the Runs page; only admins can add
+    runs of others."""
     user = access.require(request, MAKES_QUEUES)
     query = QueryDict(request.META.get("QUERY_STRING", "")[: actions.QUERY_CHARS])
     found = run_lists.runs_from(query.dict(), user)
@@ -136,7 +136,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _proposed_name(found: run_lists.Filtered) -> str:
-    """A name for what the filters choose; not by its system where that is what reviewers are not to know."""
+    """Propose a name from the filters. It does not name a system that reviewers must not know."""
     telling = found.runs.filter(system_kind=registry.BLINDED_KIND).exists()
     left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
     return ", ".join(value for name, value in found.values.items() if name not in left_out)[:80]
@@ -144,7 +144,7 @@ def _proposed_name(found: run_lists.Filtered) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def put_up(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose an open queue for a run, and add it there."""
+    """Choose an open queue for a run and add the run to it."""
     actor = Actor.of(request, MAKES_QUEUES)
     run = access.get_run(request, pk)
     if not actions.may_put_up(run, actor.person, actor.role or Role.VIEWER):
@@ -166,7 +166,7 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take no more reviews; what is submitted is open to everybody from now on."""
+    """Close the queue. All team members can then read its reviews."""
     actor = Actor.of(request, MAKES_QUEUES)
     row = get_object_or_404(ReviewQueue, pk=pk)
     if actions.close_queue(actor, row):
@@ -179,7 +179,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def queue(request: HtmxRequest, pk: int) -> HttpResponse:
-    """One queue: the items that the address chooses; a table that follows what others do is sent alone."""
+    """Show one queue with the items that the query selects. A live update gets the table alone."""
     user = access.require(request)
     row = next(iter(lists.with_progress(lists.with_items(ReviewQueue.objects.filter(pk=pk)))), None)
     if row is None:
@@ -213,5 +213,6 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "undoable": actions.undoable(row, user),
         "address": request.get_full_path(),
     }
-    alone = request.htmx.trigger == "list"  # it follows what others do
+    # The list reloads itself when others change the queue
+    alone = request.htmx.trigger == "list"
     return render(request, "reviews/table.html" if alone else "reviews/queue.html", context)

@@ -1,8 +1,8 @@
-"""The verdict of a run, projected from what reviewers said: the only writer of `Run.verdict` and its figures.
+"""Projects the verdict of a run from its reviews. Nothing else writes `Run.verdict` and its figures.
 
-What counts are the submitted opinions of items that are complete or whose queue is closed, of each reviewer the newest.
-The verdict is the one that more than half of them share, else "split". A final verdict of one person, given with a
-reason, stands above it. Who may see it is asked of `blindness`.
+Submitted reviews count if their item is complete or its queue is closed, the newest of each reviewer. The verdict is
+the one that more than half of them share, else "split". A final verdict overrides it. `blindness` decides who may
+see it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ BATCH = 500
 
 @transaction.atomic
 def project(runs: Iterable[int], by: User | None = None) -> None:
-    """Keep the verdicts of these runs in step. Authors are told of a new one, unless they gave it themselves."""
+    """Update the verdicts of these runs. Owners are notified of a new verdict, unless they gave it themselves."""
     keys = list(runs)
     rows = list(Run.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=keys))
     opinions = _opinions_of(keys)
     finals = Adjudication.objects.filter(item__run__in=keys).order_by("pk")
-    final = dict(finals.values_list("item__run_id", "verdict"))  # the newest of each run
+    # Ordered by key, so the newest final verdict of each run wins
+    final = dict(finals.values_list("item__run_id", "verdict"))
     for run in rows:
         before = (run.verdict, run.verdict_final)
         given = opinions.get(run.pk, [])
@@ -47,7 +48,7 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
 
 
 def _opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
-    """By run the verdicts that count; of each reviewer the newest."""
+    """Return the verdicts that count by run, the newest of each reviewer."""
     rows = Review.objects.filter(OPEN, state=ReviewState.SUBMITTED, item__run__in=runs).order_by("submitted", "pk")
     found: dict[int, dict[int, str]] = {}
     for run, reviewer, verdict in rows.values_list("item__run_id", "reviewer_id", "verdict"):

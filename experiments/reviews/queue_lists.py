@@ -1,5 +1,5 @@
-"""Which queues a list shows, and in which order, read from its address; and what they hold, as columns show it. Called
-by the page Review, by exports and by the API."""
+"""Filters and sorts queues by a query, and reads what their columns show. Used by the Review page, exports and the
+API."""
 
 from __future__ import annotations
 
@@ -38,15 +38,17 @@ SORTS: Mapping[str, Any] = {
     "owner": F("owner__username"),
     "closed": F("closed"),
 }
-"""Name in the address -> what is sorted by."""
+"""Name in the query -> expression to sort by."""
 FILTERS = frozenset({"q", "status", "model", "layer", "backbone", "owner"})
 PICTURES = 3
 """Pictures of a queue: those of its first runs."""
 
 
 def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
-    """The queues that an address chooses, each with `total` and `complete`. One is not found by a system that is hidden
-    from this person."""
+    """Return the queues that a query selects, each with `total` and `complete`.
+
+    A filter by system does not match systems that are hidden from this person.
+    """
     names = Names(user)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
@@ -72,7 +74,7 @@ def _by_status(text: str, user: User) -> Q:
 
 
 def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
-    """The fields that narrow the list down, with what there is to choose."""
+    """Return the filter fields with their choices."""
     owners = ReviewQueue.objects.order_by().values_list("owner__username", flat=True).distinct()
     return [
         *run_fields(Run.objects.filter(review_items__isnull=False), found, Names(user)),
@@ -85,8 +87,11 @@ def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
 
 @dataclass
 class QueueContents:
-    """Of the runs of a queue: pictures of the first, which systems and agents they are of, the mean r of their checks
-    with how many there are, and how many have which verdict, as far as who asks may see it."""
+    """What columns show of a queue's runs, as far as the viewer may see it.
+
+    Pictures of the first runs, their systems and agents, the mean r of `checked` label checks, and (verdict, name,
+    count).
+    """
 
     pictures: list[RunPicture] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -97,7 +102,7 @@ class QueueContents:
 
 
 def read_contents(queues: Iterable[ReviewQueue], user: User) -> Mapping[int, QueueContents]:
-    """By key of the queue; a constant number of queries."""
+    """Return the contents by key of the queue. The number of queries is constant."""
     found = {queue.pk: QueueContents() for queue in queues}
     items = visible_to(ReviewItem.objects.filter(queue__in=list(found))).order_by("queue")
     first = list(items.filter(position__lte=PICTURES).order_by("queue", "position").values_list("queue", "run"))
@@ -121,7 +126,7 @@ def read_contents(queues: Iterable[ReviewQueue], user: User) -> Mapping[int, Que
 
 
 def _count_verdicts(items: QuerySet[ReviewItem], user: User) -> Iterable[tuple[int, str, int]]:
-    """Queue, verdict, how many of its runs have it; without the runs of which this person may not know theirs."""
+    """Yield queue, verdict and number of runs, without runs whose verdict this person may not know."""
     hidden = Run.objects.filter(blindness.has_hidden_verdict(user)).order_by().values("pk")
     judged = items.exclude(run__verdict="").exclude(run__in=hidden)
     return judged.order_by("queue", "run__verdict").values_list("queue", "run__verdict").annotate(Count("pk"))

@@ -1,6 +1,7 @@
-"""Reservations: whose turn an item is. A slot of an item is one reviewer's, until the reservation lapses.
+"""Reservations: a slot of an item belongs to one reviewer until the reservation lapses.
 
-Every change locks the row of the item first, so that two people never get the same slot; the database refuses it too.
+Every change first locks the row of the item, so that two people never get the same slot. A database constraint
+refuses it too.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState
 from experiments.reviews import projection
 
 LENGTH = timedelta(minutes=20)
-"""How long a reservation lasts after the last sign of its reviewer."""
+"""How long a reservation lasts after the reviewer's last activity."""
 TRIES = 20
-"""Items that are tried before it is said that others hold them all: somebody may be quicker at each."""
+"""Items to try before saying that all are taken: another reviewer may be faster at each."""
 
 
 def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
-    """The next item of the queue for this person, reserved; the one at the position `wanted`, if it is to be had.
-    None if there is none at the moment."""
+    """Reserve the next item of the queue for this person, preferably the one at position `wanted`. None if there is
+    none now."""
     for key in list_next(queue, user, wanted):
         review = claim(key, user)
         if review and review.state == ReviewState.DRAFT and review.holds():
@@ -35,7 +36,7 @@ def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | 
 
 
 def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[int]:
-    """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
+    """Return the keys of the items that this person would get next: their drafts, then items with a free slot."""
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
     open_here = visible_to(ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False))
@@ -46,13 +47,13 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
 
 @contextmanager
 def lock_item(item: int) -> Iterator[ReviewItem]:
-    """The item, which nobody else changes until the transaction ends."""
+    """Yield the item, locked until the transaction ends."""
     with transaction.atomic():
         yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
 
 
 def claim(item: int, user: User) -> Review | None:
-    """This person's review of the item. A draft has a slot again, if there is one; None if there never was."""
+    """Return this person's review of the item, or None. A draft gets a slot if one is free."""
     with lock_item(item) as row:
         review = row.reviews.filter(reviewer=user).first()
         if review and review.state != ReviewState.DRAFT:
@@ -70,9 +71,9 @@ def claim(item: int, user: User) -> Review | None:
 
 
 def free_slot(item: ReviewItem, user: User) -> int | None:
-    """A slot that this person may have: their own, else one that nobody holds, else one whose reservation lapsed.
+    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation.
 
-    The item must be locked. Who held a lapsed one keeps the draft without a slot.
+    The item must be locked. The previous holder of a lapsed slot keeps the draft without a slot.
     """
     taken = {review.slot: review for review in item.reviews.filter(slot__isnull=False)}
     slots = range(1, item.queue.reviewers_per_item + 1)
@@ -90,13 +91,13 @@ def free_slot(item: ReviewItem, user: User) -> int | None:
 
 
 def has_room(item: ReviewItem, user: User) -> bool:
-    """Whether `free_slot` would find one for this person; nothing is changed."""
+    """True if `free_slot` would find a slot for this person. Nothing is changed."""
     held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
     return len(held) < item.queue.reviewers_per_item
 
 
 def update_complete(item: ReviewItem) -> None:
-    """Keep in step whether the item has all the opinions that its queue asks for."""
+    """Update whether the item has all the reviews that its queue asks for."""
     was_complete = item.complete
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED, slot__isnull=False).count()
     item.complete = submitted >= item.queue.reviewers_per_item

@@ -1,4 +1,4 @@
-"""The rubric: five lines scored from 1 to 5, a verdict, a corrected label, a note; read from what a form sends."""
+"""The rubric: five criteria scored from 1 to 5, a verdict, a corrected label and a note. Parses the form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 
 @dataclass(frozen=True)
 class RubricLine:
-    """`low` and `high` say what 1 and 5 mean."""
+    """A criterion. `low` and `high` say what 1 and 5 mean."""
 
     name: str
     question: str
@@ -31,16 +31,16 @@ LINES = (
 SCORES = (1, 2, 3, 4, 5)
 NAMES = tuple(line.name for line in LINES)
 TEXTS = {"corrected_label": LABEL_CHARS, "note": NOTE_CHARS}
-"""Fields of words -> characters they hold."""
+"""Text fields -> maximum length."""
 FIELDS = (*NAMES, "verdict", *TEXTS)
 
 
 class UnreadableOpinion(InvalidInput):
-    """A field of a review makes no sense, so that nothing of it was kept; the message says what would."""
+    """A field of a review is invalid, so nothing was stored. The message says what is valid."""
 
 
 def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a review as a form sends them; a field that is missing is empty. Raises UnreadableOpinion."""
+    """Parse the fields of a review from a form. Missing fields are empty. Raises UnreadableOpinion."""
     verdict = str(data.get("verdict", "") or "")
     if verdict and verdict not in ReviewVerdict.values:
         raise UnreadableOpinion(
@@ -70,18 +70,18 @@ def _text_from(name: str, value: Any) -> str:
 
 
 def opinion_of(review: Review) -> dict[str, Any]:
-    """The same fields as a row has them."""
+    """Return the fields of a stored review."""
     return {name: getattr(review, name) for name in FIELDS}
 
 
 def in_words(review: Review) -> list[tuple[str, str]]:
-    """What is filled in, each with what it is called."""
+    """Return the name and value of each field that is filled in."""
     found = [(line.question, getattr(review, line.name)) for line in LINES]
     found += [("Verdict", review.get_verdict_display()), ("Corrected label", review.corrected_label)]
     return [(name, str(value)) for name, value in [*found, ("Note", review.note)] if value]
 
 
 def missing(review: Review) -> list[str]:
-    """What has to be filled in before it can be submitted, in words."""
+    """Return the names of fields that must be filled in before submitting."""
     lines = [line.question.rstrip("?") for line in LINES if getattr(review, line.name) is None]
     return lines if review.verdict else [*lines, "Verdict"]

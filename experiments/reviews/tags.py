@@ -1,4 +1,4 @@
-"""Verdicts and the names of systems, as pages draw them for who asks."""
+"""Template tags for verdicts and for names of systems, as the viewer may see them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ register = template.Library()
 
 @register.inclusion_tag("reviews/verdict.html")
 def verdict(verdicts: Mapping[int, Verdict] | str, run: Run) -> dict[str, Any]:
-    """What the viewer may see of the verdict on a run; nothing where there is none. See `verdicts.find_verdicts`."""
+    """Show the verdict on a run as far as the viewer may see it. See `verdicts.find_verdicts`."""
     return {"verdict": verdicts.get(run.pk) if isinstance(verdicts, Mapping) else None}
 
 
 @register.simple_tag(takes_context=True)
 def system(context: template.Context, run: Run) -> str:
-    """What a run studies, as the viewer may read it; without a viewer, as everybody may."""
+    """Return the name of what a run studies, as the viewer may read it. Without a viewer, the public name."""
     return names_in(context).of(run)
 
 
 @register.simple_tag(takes_context=True)
 def unit_page(context: template.Context, run: Run) -> str:
-    """The page of what a run studies; "" where there is none for the viewer."""
+    """Return the URL of what a run studies; "" if the viewer has no such page."""
     if names_in(context).hides(run):
         return ""
     try:
@@ -42,8 +42,8 @@ def unit_page(context: template.Context, run: Run) -> str:
 
 @register.simple_tag(takes_context=True)
 def reviews_of_run(context: template.Context, run: Run) -> dict[str, Any]:
-    """What the page of a run shows of its reviews: the verdict with the reason of a final one, the queues, what who
-    reads it may do."""
+    """Return what the run page shows of reviews: the verdict, its reason if it is final, the queues, and allowed
+    actions."""
     request = context["request"]
     user, role = access.require(request), access.role_in(request) or Role.VIEWER
     items = list(run.review_items.select_related("queue", "run__owner").order_by("-pk"))

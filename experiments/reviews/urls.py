@@ -1,4 +1,4 @@
-"""Addresses of review queues, their items, and agreement."""
+"""URLs of review queues, their items, and agreement."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One run or one study for somebody outside: links, and what is shown under them."""
+"""Share links: one run or one study for readers without an account."""

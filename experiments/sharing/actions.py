@@ -1,4 +1,4 @@
-"""Making a link to a run or a study, for how long and with what; revoking one."""
+"""Create a share link to a run or a study, and revoke it."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from experiments.models import Run, Share, Study
 from experiments.models.share import MAX_VALIDITY
 
 MAX_LINKS = 20
-"""Links to one run or study that may be good at the same time."""
+"""Maximum number of valid links to one run or study."""
 SPANS = (("1", "1 day"), ("7", "7 days"), ("30", "30 days"), ("date", "Until the end of"))
 YEAR = "Choose a day from today on, at most a year ahead."
 
 
 class ShareForm(forms.Form):
-    """For how long, and whether names and comments are shown."""
+    """When the link expires, and whether it shows names and comments."""
 
     span = forms.ChoiceField(
         choices=SPANS,
         initial="7",
-        error_messages=dict.fromkeys(("required", "invalid_choice"), "Say for how long."),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose how long the link is valid."),
     )
     date = forms.CharField(required=False, max_length=20)
     show_names = forms.BooleanField(required=False)
     show_comments = forms.BooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
-        """With `expires`, the moment at which the link ends."""
+        """Add `expires`, the moment at which the link ends."""
         data = super().clean() or {}
         if span := data.get("span"):
             known = self.day_of(data.get("date", "")) if span == "date" else timezone.now() + timedelta(days=int(span))
@@ -59,13 +59,18 @@ class ShareForm(forms.Form):
 
 @transaction.atomic
 def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
-    """A new link and its token, which is told once; of a study, comments are never shown. Raises StateConflict if there
-    are as many links as there may be."""
+    """Create a link. Returns it and its token, which is not stored and cannot be shown again.
+
+    Comments are never shown for a study. Raises StateConflict if the run or study has the maximum number of links.
+    """
     of_run = isinstance(shared, Run)
+    # Locked, so that two requests at once cannot pass the limit
     type(shared)._default_manager.select_for_update().get(pk=shared.pk)
     if sum(each.is_good for each in shared.shares.all()) >= MAX_LINKS:
         noun = "run" if of_run else "study"
-        raise StateConflict(f"{MAX_LINKS} links to {noun} {shared.pk} are good already. Revoke one that nobody needs.")
+        raise StateConflict(
+            f"{noun.capitalize()} {shared.pk} has {MAX_LINKS} valid links already. Revoke one that is not needed."
+        )
     comments = comments and of_run
     made, token = Share.issue(shared, actor.person, expires, names=names, comments=comments)
     until = expires.isoformat(timespec="minutes")
@@ -76,8 +81,8 @@ def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, 
 
 @transaction.atomic
 def revoke(actor: Actor, share: Share) -> None:
-    """From now on it opens nothing. Twice is once. Raises PermissionDenied but for who made it or owns what it
-    shows."""
+    """Revoke a link. Revoking it again changes nothing. Raises PermissionDenied for a user who neither made the link
+    nor owns what it shows."""
     actor.require_own("made this link", share.created_by_id, share.shared.owner_id)
     if share.revoke():
         audit.record(actor, Verb.RUN_UNSHARED if share.run else Verb.STUDY_UNSHARED, share.shared, share=share.pk)

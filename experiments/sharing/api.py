@@ -1,4 +1,4 @@
-"""Links by which somebody without an account reads a run or a study: made, listed, revoked."""
+"""API of share links: create, list and revoke links for readers without an account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = Router(tags=["Share links"])
 
 
 class ShareIn(Body):
-    """For how long, and what is shown beside the transcript."""
+    """When the link expires, and what it shows beside the transcript."""
 
     days: int = Field(7, ge=1, le=MAX_VALIDITY.days)
     show_names: bool = False
@@ -29,7 +29,7 @@ class ShareIn(Body):
 
 
 class StudyShareIn(Body):
-    """For how long, and whether names are shown."""
+    """When the link expires, and whether it shows names."""
 
     days: int = Field(7, ge=1, le=MAX_VALIDITY.days)
     show_names: bool = False
@@ -50,12 +50,12 @@ class ShareOut(RowOut):
 
 
 class ShareMade(ShareOut):
-    address: str = Field(description="the link; it is told here and nowhere else")
+    address: str = Field(description="the link; it is shown only in this response")
 
 
 @router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a run")
 def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
-    """The newest first, without the links themselves: only a hash of each is kept."""
+    """Newest first, without the links themselves: only a hash of each is stored."""
     allow(request, Role.RESEARCHER)
     rows = find(Run.objects.all(), pk=pk).shares.select_related("created_by")
     return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
@@ -63,15 +63,15 @@ def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
 
 @router.get("/shares", response=ListPage[ShareOut], summary="List all share links")
 def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
-    """To runs and studies of everybody, the newest first; for admins."""
+    """Lists links to all runs and studies, newest first. Requires an admin."""
     allow(request, Role.ADMIN)
     return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, ShareOut.from_orm)
 
 
 @router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Create a share link")
 def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
-    """Whoever has it can read this run, until it expires or is revoked. An Idempotency-Key is not regarded: to answer
-    the same again, the link would have to be kept."""
+    """Anyone with the link can read this run until the link expires or is revoked. Idempotency-Key is ignored,
+    because repeating the response would require storing the link."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     made = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
@@ -80,7 +80,7 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
 
 @router.get("/studies/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a study")
 def list_study_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
-    """The newest first, without the links themselves."""
+    """Newest first, without the links themselves."""
     allow(request, Role.RESEARCHER)
     rows = find(Study.objects.all(), pk=pk).shares.select_related("created_by")
     return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
@@ -88,8 +88,8 @@ def list_study_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Li
 
 @router.post("/studies/{pk}/shares", response={201: ShareMade}, summary="Create a share link to a study")
 def create_study_share(request: HttpRequest, pk: Id, wanted: StudyShareIn) -> Status[ShareMade]:
-    """Whoever has it can read this study and the transcripts of its runs, until it expires or is revoked. An
-    Idempotency-Key is not regarded."""
+    """Anyone with the link can read this study and the transcripts of its runs, until the link expires or is
+    revoked. Idempotency-Key is ignored."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     study, expires = find(Study.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     made = actions.share(actor, study, expires, names=wanted.show_names, comments=False)
@@ -103,7 +103,8 @@ def _share_made(request: HttpRequest, share: Share, token: str) -> ShareMade:
 
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a share link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
-    """From now on it opens nothing. Twice is once. For who made it, who owns what it shows, and admins."""
+    """The link stops working. Revoking it again changes nothing. Allowed for the person who made it, the owner of
+    what it shows, and admins."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     actions.revoke(actor, find(Share.objects.select_related("run", "study"), pk=pk))
     return Status(204, None)

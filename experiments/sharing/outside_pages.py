@@ -1,7 +1,7 @@
-"""A run or a study under its link, for anybody who has that: read-only, and with no way into the application.
+"""Pages under a share link: a run or a study, read-only, with no way into the application.
 
-The link is a secret in the address: no answer is stored or listed, and no other site is told of it. A link that is
-revoked, has expired or never was gets one and the same answer, after one and the same query.
+The token in the URL is a secret: responses are not cached or indexed, and no referrer is sent. Revoked, expired and
+unknown links get the same response after the same query.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ P = ParamSpec("P")
 
 
 def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
-    """A view of what a good token shares. Whatever is not there looks the same."""
+    """Wrap a view of what a valid token shares. Anything that is missing gets the same response."""
 
     @login_not_required
     @require_safe
@@ -57,7 +57,7 @@ def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse
 
 
 def _find_share(token: str) -> Share | None:
-    """The share of a good token; of a run that is hidden while people write labels, none."""
+    """Return the share of a valid token. None if its run is hidden while people write labels."""
     share = Share.find(token)
     if share and share.run and not visible_to(Run.objects.filter(pk=share.run.pk)).exists():
         return None
@@ -70,7 +70,7 @@ def _answer_gone(request: HttpRequest) -> HttpResponse:
 
 @_serve_share
 def page(request: HttpRequest, share: Share) -> HttpResponse:
-    """The run or the study as of now. Its first page is counted as a view."""
+    """Show the run or the study as it is now. Only the first page counts as a view."""
     token = _token_of(request)
     if request.method == "GET" and "page" not in request.GET:
         share.note_view()
@@ -82,7 +82,7 @@ def page(request: HttpRequest, share: Share) -> HttpResponse:
 
 @_serve_share
 def run_page(request: HttpRequest, share: Share, number: int) -> HttpResponse:
-    """A run of the study. Raises Http404 for one that is not in it."""
+    """Show a run of the study. Raises Http404 if the study does not contain it."""
     token = _token_of(request)
     run = find_run(share.study, number) if share.study else None
     if run is None:
@@ -99,14 +99,14 @@ def _token_of(request: HttpRequest) -> str:
 
 @_serve_share
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
-    """The PNG, if it belongs to what is shared. Raises Http404 otherwise."""
+    """Return the PNG if it belongs to what is shared. Raises Http404 otherwise."""
     _require_shown(share, key)
     return serve_image(request, key, "no-store")
 
 
 @_serve_share
 def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
-    """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
+    """Return a small WebP of the image, or the full image if no worker has made one yet. Raises Http404."""
     _require_shown(share, key)
     return serve_thumbnail(request, key, size, "no-store")
 
@@ -124,7 +124,7 @@ def _require_shown(share: Share, key: str) -> None:
 
 
 def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
-    """Whether it is one of the ordinary images that came with the first result of a run."""
+    """True if the key is one of the ordinary images that came with the first result of a run."""
     results = Event.objects.filter(run__in=runs, kind="result")
     earlier = Event.objects.filter(run=OuterRef("run"), kind="result", seq__lt=OuterRef("seq"))
     for event in results.exclude(Exists(earlier)).iterator():

@@ -1,4 +1,4 @@
-"""Links to a run or a study for outsiders: made and revoked on a page of it; all on a settings page for admins."""
+"""Pages where users create and revoke links to a run or a study; a settings page lists all links for admins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PER_PAGE = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def of_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """The links to a run; a new one is shown on the answer to its form, and nowhere else."""
+    """Show the links to a run. A new link is shown once, in the response to its form."""
     actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
     return _answer_form(request, actor, run, {"run": run, "noun": "run", "lead": run.question})
 
@@ -32,13 +32,13 @@ def of_run(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def of_study(request: HttpRequest, pk: int) -> HttpResponse:
-    """The same of a study."""
+    """Show the links to a study, as `of_run` does."""
     actor, study = Actor.of(request, Role.RESEARCHER), get_object_or_404(Study, pk=pk)
     return _answer_form(request, actor, study, {"study": study, "noun": "study", "lead": study.title})
 
 
 def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about: dict[str, Any]) -> HttpResponse:
-    """The page with the links to what is shared, after what was sent has been done."""
+    """Handle the form, then show the page with the links to `shared`."""
     form = actions.ShareForm(request.POST) if request.method == "POST" else actions.ShareForm()
     address = ""
     if form.is_bound and form.is_valid():
@@ -64,14 +64,14 @@ def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about:
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, share: int) -> HttpResponse:
-    """From now on the link to a run opens nothing."""
+    """Revoke a link to a run."""
     actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
     return _revoke(request, actor, get_object_or_404(run.shares.select_related("run"), pk=share))
 
 
 @require_POST
 def revoke_of_study(request: HttpRequest, pk: int, share: int) -> HttpResponse:
-    """The same of a link to a study."""
+    """Revoke a link to a study."""
     actor, study = Actor.of(request, Role.RESEARCHER), get_object_or_404(Study, pk=pk)
     return _revoke(request, actor, get_object_or_404(study.shares.select_related("study"), pk=share))
 
@@ -87,7 +87,7 @@ def _revoke(request: HttpRequest, actor: Actor, share: Share) -> HttpResponse:
 @require_safe
 @never_cache
 def every(request: HttpRequest) -> HttpResponse:
-    """All links there are, the newest first."""
+    """List all links, newest first."""
     access.require(request, Role.ADMIN)
     rows = Share.objects.select_related("run", "study", "created_by")
     page = Page(number_of(request.GET.get("page", "")) or 1, PER_PAGE, count(rows), {})

@@ -1,4 +1,4 @@
-"""What the page under a link shows: the run as of now, page by page, as an outsider may read it."""
+"""Context of a shared run: its transcript as it is now, page by page, redacted for readers without an account."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from experiments.models import Comment, Run, Share
 from workers.record.events import Audience
 
 PER_PAGE = 200
-"""Events of a page; most runs have fewer."""
+"""Events per page. Most runs have fewer."""
 
 
 @dataclass(frozen=True)
 class SharedComment:
-    """A comment as an outsider is shown it."""
+    """A comment with the author's name as outsiders see it."""
 
     author: str
     comment: Comment
@@ -44,8 +44,8 @@ class SharedThread:
 
 
 def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """All that the template shows of the run of a link, or of one of its study. The number of queries does not depend
-    on how much that is."""
+    """Return the template context of a shared run, or of one run of a shared study. The number of queries is
+    constant."""
     page = Page.of(params, run.last_seq, PER_PAGE)
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
@@ -67,9 +67,10 @@ def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str
 
 
 class SharedImages:
-    """Of the images under a link: looked up once, for there are hundreds on a page."""
+    """URLs of images under a link. They are reversed once, since a page has hundreds."""
 
     def __init__(self, token: str) -> None:
+        # A placeholder with the shape of a key: each URL is then made by replacing it
         self.any = "0" * 64
         self.png = reverse("shared-image", args=[token, self.any])
         self.thumbnail = reverse("shared-thumbnail", args=[token, self.any, SIZES[-1]])
@@ -85,8 +86,8 @@ class SharedImages:
 
 
 def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread]]:
-    """What was said, by the event that it is about; None for the run as a whole. Without names, people are told apart
-    by number, and whom they mention is not told."""
+    """Return the threads by event; None is the run as a whole. Without names, people are numbered and mentions are
+    removed."""
     names: dict[int, str] = {}
     found: dict[int | None, list[SharedThread]] = {}
     for talk in comment_lists.thread_views(run, comment_lists.threads(run)):
@@ -104,8 +105,8 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
 
 
 def _describe_anchor(talk: comment_lists.ThreadView) -> str:
-    """What was commented on, for readers who see no numbers of events."""
+    """Describe what was commented on, for readers who do not see event numbers."""
     if talk.seq is None:
         return "Comments on the run"
     named = talk.thread.experiment is not None
-    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
+    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on the part above"

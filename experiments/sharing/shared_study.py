@@ -1,4 +1,4 @@
-"""What the page under a link shows of a study, as of now, part by part."""
+"""Context of a shared study as it is now, part by part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workers.record.events import Audience
 
 
 def read_shared_study(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """All that the template shows."""
+    """Return the template context of a shared study."""
     study, names, pictures = share.study, Names(None), SharedImages(token)
     assert study is not None, "a link to a run has another page"
     items = list_items(study, names)

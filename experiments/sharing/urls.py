@@ -1,4 +1,4 @@
-"""Addresses of links, and of runs and studies under them."""
+"""URLs of share links, and of the runs and studies under them."""
 
 from __future__ import annotations
 

@@ -32,28 +32,28 @@ __all__ = ["Maia", "MaiaError", "MaiaImages", "MaiaRun"]
 
 Row = dict[str, Any]
 TIMEOUT, MAX_BYTES = (10.0, 60.0), 64 * 2**20
-"""Seconds to connect, and between two pieces of an answer; the longest answer."""
+"""Seconds to connect and between two pieces of a response; and maximum length of a response."""
 TRIES, MAX_PAUSE = 5, 120.0
-"""How often a request is sent, and the longest pause, in seconds, that the server may ask for in between."""
+"""How often a request is sent, and the longest pause in seconds that the server may ask for in between."""
 PAGE_SIZE, BAR_WIDTH, MAX_SHOWN = 200, 24, 60
 LOST = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
-"""Errors after which the same request may do."""
+"""Errors after which the same request may succeed."""
 POLL_SECONDS = (0.5, 5.0)
-"""Between two looks at what runs: the first, and the longest."""
+"""Pause between two polls in seconds: the first, and the longest."""
 FAILED = frozenset({"failed", "cancelled", "untestable"})
 ENDED = FAILED | {"concluded", "limit_reached", "done", "unfinished"}
-"""Statuses of runs and label checks that nothing follows."""
+"""Final statuses of runs and label checks."""
 MEDIA_TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF", "image/webp"), (b"\xff\xd8\xff", "image/jpeg"))
-"""First bytes of what is shown as an image."""
+"""First bytes of files that are shown as images."""
 COLUMNS = (
     *("id", "run", "experiment", "position", "model", "layer", "unit", "title", "activation", "claimed", "measured"),
     *("differs", "change", "origin", "prompt", "seed", "parameters", "image", "masked", "map", "original"),
 )
-"""Of a table of observations."""
+"""Columns of a table of observations."""
 
 
 class MaiaError(Exception):
-    """What went wrong: `title` and `detail` in words, `errors` by field, `status` of the answer; 0 without one."""
+    """An error: `title` and `detail` in words, `errors` by field, and `status` of the response, 0 without one."""
 
     def __init__(self, title: str, detail: str = "", status: int = 0, errors: Mapping[str, str] = {}) -> None:
         self.title, self.detail, self.status, self.errors = _plain(title), _plain(detail), status, dict(errors)
@@ -63,7 +63,7 @@ class MaiaError(Exception):
 
 
 class _Bearer(requests.auth.AuthBase):
-    """Sends the token. It is kept out of headers and of what is printed; ~/.netrc is not read in its place."""
+    """Sends the token. It is not in the session's headers, is never printed, and ~/.netrc does not replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -77,7 +77,7 @@ class _Bearer(requests.auth.AuthBase):
 
 
 class _Connection:
-    """Requests to one installation: timeouts, repetition, bounds, and errors in words."""
+    """Requests to one installation, with timeouts, retries, size limits, and readable errors."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url = _parse_address(url)
@@ -88,15 +88,15 @@ class _Connection:
         self.session.headers["User-Agent"] = f"maia-client/{__version__}"
 
     def get(self, path: str, **params: Any) -> Any:
-        """The JSON under this path."""
+        """Return the JSON at this path."""
         return self._parse(self.send("GET", path, {k: v for k, v in params.items() if v is not None}))
 
     def post(self, path: str, body: Any = None, key: str = "") -> Any:
-        """The JSON that answers. Only for what may arrive twice: it has a key, or asks for the same again."""
+        """Return the JSON response. Only for requests that are safe to repeat, such as with an idempotency key."""
         return self._parse(self.send("POST", path, None, body, key))
 
     def pages(self, path: str, most: int | None = None, **params: Any) -> Iterator[Row]:
-        """The items of a list, page by page as they are needed; at most so many."""
+        """Yield the items of a list, page by page as needed, at most `most`."""
         left, cursor = sys.maxsize if most is None else most, None
         while left > 0:
             page = self.get(path, **params, cursor=cursor, limit=min(left, PAGE_SIZE))
@@ -106,7 +106,7 @@ class _Connection:
                 return
 
     def send(self, method: str, path: str, params: Row | None = None, body: Any = None, key: str = "") -> bytes:
-        """The answer's body. Sends again after a lost connection, and when told to wait. Raises MaiaError."""
+        """Return the body of the response. Retries after a lost connection or when told to wait. Raises MaiaError."""
         headers = {"Accept": "application/json", **({"Idempotency-Key": key} if key else {})}
         for attempt in range(1, TRIES + 1):
             try:
@@ -124,7 +124,7 @@ class _Connection:
         raise AssertionError
 
     def _exchange(self, method: str, path: str, **asked: Any) -> tuple[int, str, bytes]:
-        """Status, Retry-After and body of one answer. Raises MaiaError for a redirect: the token goes nowhere else."""
+        """Return status, Retry-After and body of one response. Raises MaiaError for a redirect, which gets no token."""
         address = f"{self.url}/api/v1{path}"
         asked |= {"auth": self.auth, "timeout": TIMEOUT, "allow_redirects": False, "stream": True}
         with self.session.request(method, address, **asked) as answer:
@@ -136,7 +136,7 @@ class _Connection:
         raise MaiaError("The server points elsewhere", words, answer.status_code)
 
     def _read(self, answer: requests.Response) -> bytes:
-        """The body, if it is not too long."""
+        """Return the body. Raises MaiaError if it is too long."""
         data = bytearray()
         for piece in answer.iter_content(64 * 1024):
             data += piece
@@ -153,7 +153,7 @@ class _Connection:
             raise MaiaError("This is not MAIA Web", words) from None
 
     def _make_problem(self, status: int, data: bytes) -> MaiaError:
-        """The problem of the answer, or what its status says where there is none."""
+        """Return the error that the response describes, or one made from its status."""
         try:
             found = json.loads(self.auth.hide(data.decode("utf-8", "replace")))
             wrong = {str(each["field"]): str(each["message"]) for each in found.get("errors", ())}
@@ -170,7 +170,7 @@ class _Connection:
 
 
 class Maia:
-    """An installation of MAIA Web, by its address and a token of yours from the page Settings, Tokens."""
+    """An installation of MAIA Web, by its URL and a token from the page Settings, Tokens."""
 
     def __init__(self, url: str = "", token: str = "") -> None:
         self._http = _Connection(url or os.environ.get("MAIA_URL", ""), token or os.environ.get("MAIA_TOKEN", ""))
@@ -179,28 +179,28 @@ class Maia:
         return f"Maia({self._http.url!r})"
 
     def ask(self, question: str, *, key: str = "", **fields: Any) -> MaiaRun:
-        """Start a run: `model`, `layer`, `unit`, `backbone` all that POST /runs takes; with one `key`, only once."""
+        """Start a run with `model`, `layer`, `unit` and more of POST /runs. A repeated `key` starts no second run."""
         body = {"question": question, **{name: value for name, value in fields.items() if value is not None}}
         return MaiaRun(self, self._http.post("/runs", body, key or str(uuid.uuid4())))
 
     def run(self, number: int) -> MaiaRun:
-        """A run by its number."""
+        """Return a run by its number."""
         return MaiaRun(self, self._http.get(f"/runs/{int(number)}"))
 
     def runs(self, limit: int | None = None, **filters: Any) -> Iterator[MaiaRun]:
-        """Runs, the newest first, by the filters of GET /runs: model, layer, unit, status, q, label, tag, …"""
+        """Yield runs, newest first, by the filters of GET /runs: model, layer, unit, status, q, label, tag, …"""
         return (MaiaRun(self, row) for row in self._http.pages("/runs", limit, **filters))
 
     def units(self, limit: int | None = None, **filters: Any) -> Iterator[Row]:
-        """Units that were asked about, by model, layer, number, label, labelled."""
+        """Yield units that runs asked about, by model, layer, number, label, labelled."""
         return self._http.pages("/units", limit, **filters)
 
     def observations(self, limit: int | None = None, **filters: Any) -> Iterator[Row]:
-        """Images that runs logged, by the filters of GET /observations: run, origin, low, high, sort, …"""
+        """Yield images that runs logged, by the filters of GET /observations: run, origin, low, high, sort, …"""
         return self._http.pages("/observations", limit, **filters)
 
     def exemplars(self, model: str, layer: str, unit: int, dataset: str, *, timeout: float | None = None) -> MaiaImages:
-        """The images of the dataset that activate the unit most. Measured first where they were not yet."""
+        """Return the images of the dataset that activate the unit most. If needed, waits until they are measured."""
         http, place = self._http, f"/layers/{self._find_layer(model, layer)}/units/{int(unit)}"
 
         def read() -> Row:
@@ -224,7 +224,7 @@ class Maia:
 
 
 class MaiaRun:
-    """A run. Its fields are attributes, as `run.status`; `data` has all of them as they were when they were read."""
+    """A run. Its fields are attributes, such as `run.status`. `data` has all of them as last read."""
 
     def __init__(self, maia: Maia, data: Row) -> None:
         self._maia, self.data = maia, data
@@ -251,26 +251,26 @@ class MaiaRun:
         return self
 
     def wait(self, timeout: float | None = None) -> MaiaRun:
-        """Wait for its end, for at most `timeout` s. Raises MaiaError if it fails. Ctrl+C ends the waiting alone."""
+        """Wait for its end, at most `timeout` seconds. Raises MaiaError if it fails. Ctrl+C ends only the waiting."""
         try:
             _wait(f"Run {self.id}", lambda: self.refresh().data, timeout)
         except KeyboardInterrupt:
             name = f"maia.run({self.id})"
-            print(f"Run {self.id} goes on: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
+            print(f"Run {self.id} continues: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
             raise
         return self
 
     def stop(self) -> MaiaRun:
-        """Stop it, after the step under way."""
+        """Stop it after its current step."""
         self.data = self._maia._http.post(f"/runs/{self.id}/stop")
         return self
 
     def experiments(self) -> list[Row]:
-        """Its programs in their order: code, output, error, seconds."""
+        """Return its programs in order: code, output, error, seconds."""
         return list(self._maia._http.pages("/experiments", run=self.id, order="oldest"))
 
     def observations(self, limit: int | None = None, **filters: Any) -> Any:
-        """A pandas DataFrame of the images that it logged, with the API's names as columns."""
+        """Return a pandas DataFrame of the images that it logged. Columns are named as in the API."""
         try:
             import pandas as pd
         except ImportError:
@@ -279,17 +279,17 @@ class MaiaRun:
         return pd.DataFrame(list(self._maia.observations(limit, **filters, run=self.id)), columns=list(COLUMNS))
 
     def images(self, limit: int = 24, *, sort: str = "strongest", masked: bool = False) -> MaiaImages:
-        """Images that it logged, with their activations; a notebook shows them. `masked`: what drives the unit."""
+        """Return images that it logged, with activations. `masked` shows only what activates the unit."""
         return MaiaImages(self._maia._http, self._maia.observations(limit, run=self.id, sort=sort), masked=masked)
 
     def check(self, timeout: float | None = None) -> Row:
-        """The figures of its labels on unseen images, as pearson and auprc. Raises MaiaError where there are none."""
+        """Return the figures of its labels on unseen images, such as pearson. Raises MaiaError if there are none."""
         http = self._maia._http
         number = int(http.post("/checks", {"run": self.id})["id"])
         return _wait(f"Label check {number}", lambda: http.get(f"/checks/{number}"), timeout)
 
     def checks(self) -> list[Row]:
-        """All checks of what it concluded, the newest first; none is asked for."""
+        """Return all checks of its conclusion, newest first. Starts none."""
         return list(self._maia._http.pages("/checks", run=self.id))
 
 
@@ -316,7 +316,7 @@ class MaiaImages(Sequence[Row]):
         return self._http.send("GET", f"/images/{key}/{what}")
 
     def _repr_html_(self) -> str:
-        """The images inline, for notebooks: nothing is loaded from elsewhere, and every word is escaped."""
+        """Return the images inline for notebooks. Nothing is loaded from elsewhere, and all text is escaped."""
         figures = "".join(self._figure(row) for row in self._rows[:MAX_SHOWN])
         more = f"<p>and {len(self) - MAX_SHOWN} more</p>" if len(self) > MAX_SHOWN else ""
         return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div>{more}'
@@ -335,7 +335,7 @@ class MaiaImages(Sequence[Row]):
 
 
 def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
-    """The row once it has ended; one line of stderr tells how far it is. Raises MaiaError as `wait` does."""
+    """Poll the row until it has ended and show its progress on one line of stderr. Raises MaiaError as `wait` does."""
     end = time.monotonic() + (timeout if timeout is not None else float("inf"))
     pause, drawn = POLL_SECONDS[0], ""
     try:
@@ -346,7 +346,7 @@ def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
             if row["status"] in ENDED:
                 break
             if time.monotonic() + pause > end:
-                raise MaiaError("The time is up", f"It goes on by itself; wait again later. {line}")
+                raise MaiaError("The time is up", f"It continues; wait again later. {line}")
             time.sleep(pause)
             pause = min(pause * 1.2, POLL_SECONDS[1])
     finally:
@@ -358,7 +358,7 @@ def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
 
 
 def _draw(what: str, row: Row) -> str:
-    """One line: how it stands; of a run, with a bar of its rounds."""
+    """Return one line with the status, and for a run a bar of its rounds."""
     status = f"{row['status']}: {row['reason']}" if row["reason"] else row["status"]
     if "rounds" not in row:
         return _plain(f"{what}: {status}")
@@ -371,14 +371,14 @@ def _draw(what: str, row: Row) -> str:
 
 
 def _parse_address(url: str) -> str:
-    """The address without what a browser shows after it. Raises MaiaError with the remedy for an odd one."""
+    """Return the URL of the site, without the API's path. Raises MaiaError with the remedy for an invalid one."""
     remedy = "Give the one of your browser, as https://maia.example.org, to Maia(…) or MAIA_URL."
     try:
         parts = urlsplit(url.strip())
         is_odd = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
     except ValueError:
         is_odd = True
-    if is_odd:  # it may be a token by mistake: its beginning alone is shown
+    if is_odd:  # it may be a token by mistake, so only its beginning is shown
         raise MaiaError(f"The address {url[:9]!r}… is odd" if url else "No address is given", remedy)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise MaiaError("The address has more than a place", f"Leave out passwords, ? and #. {remedy}")
@@ -386,7 +386,7 @@ def _parse_address(url: str) -> str:
 
 
 def _parse_pause(retry_after: str, otherwise: float) -> float:
-    """Seconds that the header asks to wait: a number or a date; `otherwise` where it is neither."""
+    """Return the seconds that the header asks to wait, as a number or a date; `otherwise` if it is neither."""
     try:
         if retry_after.isdecimal():
             return float(retry_after)
@@ -396,5 +396,5 @@ def _parse_pause(retry_after: str, otherwise: float) -> float:
 
 
 def _plain(words: str) -> str:
-    """On one line, without what would steer a terminal."""
+    """Return the words on one line, without characters that control a terminal."""
     return "".join(each if each.isprintable() else " " for each in words)

@@ -137,7 +137,7 @@ class TestOnASite:
             begun = waiting.stderr.read(8)
             waiting.send_signal(signal.SIGINT)
             said = (begun + waiting.stderr.read()).decode()
-        assert f"Run {run.pk} goes on: maia.run({run.pk}).wait() waits again" in said
+        assert f"Run {run.pk} continues: maia.run({run.pk}).wait() waits again" in said
         assert token[1] not in said
         run.refresh_from_db()
         assert run.status == "queued"

@@ -84,7 +84,7 @@ def test_an_edit_wants_the_comment_as_it_is_now(script: Script, world: World) ->
     seen = tag(script, path)
     edited = script.send("PATCH", path, {"text": "Far too few, @nobody"}, if_match=seen).json()
     assert edited["comment"]["earlier"][0]["text"] == "Too few."
-    assert "@nobody is not on this team" in edited["notice"]
+    assert "not on this team: @nobody" in edited["notice"]
     problem(script.send("PATCH", path, {"text": "Late."}, if_match=seen), "changed")
     gone = script.send("DELETE", path, if_match=tag(script, path)).json()
     assert (gone["text"], gone["earlier"]) == ("", [])

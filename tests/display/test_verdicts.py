@@ -173,7 +173,7 @@ def test_a_final_verdict_stands_above_the_opinions_and_can_be_revised(owner, fir
 
 @pytest.mark.parametrize(
     ("who", "why"),
-    [("first", "among the reviewers"), ("owner", "given by an admin"), ("author", "You asked for this run")],
+    [("first", "among the reviewers"), ("owner", "Only admins, and reviewers"), ("author", "You asked for this run")],
 )
 def test_nobody_settles_a_dispute_of_their_own(owner, first, second, who, why):
     queue = reviewed(owner, (first, "accept"), (second, "reject"))
@@ -227,7 +227,7 @@ def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second,
     assert not actions.undoable(queue, second)
     client.post(f"/review/{queue.pk}/undo/")
     assert Review.objects.get(reviewer=second).state == ReviewState.SUBMITTED
-    with pytest.raises(StateConflict, match="have seen what others say of item 1"):
+    with pytest.raises(StateConflict, match="have seen other reviews of item 1"):
         actions.undo(Actor(second), queue)
 
 
@@ -288,7 +288,7 @@ def test_a_researcher_puts_a_run_up_into_an_open_queue(owner, admin, first):
     assert queue.name in client.get(f"/runs/{run.pk}/review/").content.decode()
     client.post(f"/runs/{run.pk}/review/", {"queue": queue.pk})
     assert list(queue.items.values_list("run", "position"))[-1] == (run.pk, 2)
-    assert "put run" in Notification.objects.filter(user=first).first().words
+    assert "added run" in Notification.objects.filter(user=first).first().words
     assert AuditEntry.objects.filter(verb="run.put_up", row_pk=run.pk).exists()
     with pytest.raises(StateConflict, match="in this queue already"):
         actions.add_run(Actor(owner), run, queue.pk)
@@ -314,7 +314,7 @@ def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin
     run = make_run(owner, status="concluded")
     asker, script = Script(owner), Script(admin)
     made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2, "reviewers": ["x"]})
-    assert (made.status_code, "called so: x" in made.json()["detail"]) == (422, True)
+    assert (made.status_code, "these user names: x" in made.json()["detail"]) == (422, True)
     made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2})
     assert made.status_code == 201
     queue = ReviewQueue.objects.get(name="Own")

@@ -68,6 +68,6 @@ def test_single_sign_on_wants_its_secret_and_says_who_joins(settings) -> None:
     settings.OIDC_CLIENT_SECRET = "secret"
     assert found() == {}
     settings.OIDC_ROLE = "viewer"
-    assert "Everybody with an account at https://id.example.org joins" in found()["maia.W005"].msg
+    assert "Every user with an account at https://id.example.org joins" in found()["maia.W005"].msg
     settings.OIDC_DOMAINS = ["example.org"]
     assert found() == {}

@@ -67,7 +67,7 @@ def test_the_same_answer_twice_is_one_and_another_one_is_refused(judge: Client, 
     for answer, status in ((one, 200), (one, 200), (two, 409)):
         sent = judge.post(f"{desk}answer/", {"item": item, "answer": answer}, headers=SCRIPT)
         assert sent.status_code == status
-    assert "that answer stands" in sent.content.decode()
+    assert "have already judged this" in sent.content.decode()
     assert kind.rows.objects.count() == 1
     assert AuditEntry.objects.filter(verb=DESKS[kind.name].GIVEN).count() == 1
 
@@ -84,10 +84,10 @@ def test_a_script_is_sent_the_item_after_those_it_holds(judge: Client, kind: Kin
 @pytest.mark.parametrize(
     ("sent", "problem"),
     [
-        ({"answer": "maybe"}, "is no answer. Say one of"),
-        ({"item": "999999"}, "is not of this"),
-        ({"item": "x" * 50}, "is not of this"),
-        ({"item": "٣"}, "is not of this"),
+        ({"answer": "maybe"}, "is not an answer. Choose one of"),
+        ({"item": "999999"}, "does not belong to this"),
+        ({"item": "x" * 50}, "does not belong to this"),
+        ({"item": "٣"}, "does not belong to this"),
     ],
 )
 def test_senseless_answers_are_refused_with_a_sentence(

@@ -105,7 +105,7 @@ def what_is_refused_comes_back(page: Page) -> None:
     for key in ("1", "1", "1", "1", "a"):
         page.keyboard.press(key)
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The run has gone on: 3 events")
+    expect(page.locator("#told")).to_contain_text("The run has 3 new events")
     expect(page.get_by_role("heading", level=1)).to_have_text("Question 2?")
     page.get_by_role("button", name="I have seen it: submit").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Question 3?")

@@ -67,7 +67,7 @@ def test_ticked_runs_are_queued(admin, owner):
     [
         ({"name": ""}, "This field is required"),
         ({"reviewers_per_item": 10}, "less than or equal to 9"),
-        ({"reviewers_per_item": 3, "reviewers": "one"}, "Name at least 3, or nobody: so many reviews"),
+        ({"reviewers_per_item": 3, "reviewers": "one"}, "Name at least 3 reviewers, or none"),
         ({"only_ended": "on"}, "No run is chosen"),
     ],
 )
@@ -220,7 +220,7 @@ def test_this_very_item_is_taken_if_it_is_free(first, second, owner):
     signed_in(first).post(f"{address}take/")
     assert Review.objects.get().item.position == 2
     refused = signed_in(second).post(f"{address}take/")
-    assert "Other reviewers hold this item" in said(refused)[0]
+    assert "Other reviewers have reserved this item" in said(refused)[0]
 
 
 @pytest.mark.parametrize("path", ["save", "submit", "decline"])

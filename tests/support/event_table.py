@@ -18,12 +18,12 @@ PAGE = ROOT / "workers/record/EVENTS.md"
 EVENTS = "workers.record.events"
 HEAD = """# The events of a run, and who writes and reads each
 
-Made by `.venv/bin/python -m tests.support.event_table` from `KINDS` and from the code; a test compares. Each is a class
-of `events.py`, which says what its fields mean. The agent and the worker append through `workers/agent/run_log.py`,
-people and imports through `experiments/core/transcript.py`, where both end. All of them are read by `decoding.py`, by
-`experiments/display/events.py` with the template of the kind, by the API, exports and imports; named here is who else
-looks for a kind. Whoever follows a link is not shown what the last column names, nor names of people unless that was
-chosen.
+`.venv/bin/python -m tests.support.event_table` writes this page from `KINDS` and from the code; a test compares them.
+Each kind is a class of `events.py`, which describes its fields. The agent and the worker append events through
+`workers/agent/run_log.py`, people and imports through `experiments/core/transcript.py`. `decoding.py`, the API,
+exports, imports and `experiments/display/events.py`, with a template for each kind, read all kinds; the table names the
+other readers. A reader with a share link does not see the fields in the last column, and sees names of people only if
+the creator of the link chose so.
 
 | kind | what it says | written by | looked for by | the run is then | hidden |
 |---|---|---|---|---|---|

@@ -107,7 +107,7 @@ def test_tokens_whose_places_are_not_known_are_refused_by_name(tmp_path: Path, m
     model = checkpoints.model(checkpoints.dinov2(tmp_path / "net"))
     unknown = "dinov2_with_registers.encoder.layer.0.mlp.fc1"
     assert not [each.name for each in model.layers() if "fc1" in each.name]
-    with pytest.raises(UnknownName, match=r"shape \(21, 24\).* whose places in the image nobody knows"):
+    with pytest.raises(UnknownName, match=r"shape \(21, 24\).* unknown positions in the image"):
         model.maps(noise(1), [unknown])
 
 

@@ -1,9 +1,9 @@
-"""CLIP or SigLIP as a judge of presence: how well the words of a label fit an image, as a probability.
+"""CLIP or SigLIP as a judge of presence: how well a label fits an image, as a probability.
 
-SigLIP was trained to say of one text at a time whether it fits, so its sigmoid is the answer. CLIP only ranks texts, so
-a label is put beside texts that fit any image, `NEUTRAL`, and has the share of the softmax that it takes from them. Of
-alternatives joined by OR the likeliest counts. It is the answer of a network that errs: see `judge_error` of a check.
-Loaded through the registry, as "clip:" with a hub id or folder. transformers is imported where it is used.
+SigLIP was trained to say of one text whether it fits, so its sigmoid is the answer. CLIP only ranks texts, so a
+label competes in a softmax with texts that fit any image, `NEUTRAL`. If alternatives are joined by OR, the likeliest
+counts. The network makes errors: see `judge_error` of a check. Loaded through the registry as "clip:" with a hub id
+or folder. transformers is imported on first use.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from workers.weights import check_finite, load_network, load_part
 
 TEMPLATE = "a photo of {}."
 NEUTRAL = ("a photo.", "a photo of something.", "an image of a scene.")
-"""What CLIP weighs a label against."""
+"""The texts that CLIP compares a label with."""
 
 _FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json",), ("tokenizer_config.json",))
 _KINDS = {
     "clip": ("CLIPModel", "CLIPImageProcessorPil"),
     "siglip": ("SiglipModel", "SiglipImageProcessorPil"),
 }
-"""Kind of the config -> classes of transformers; the image processors are those that need no torchvision."""
+"""Model type in the config -> classes of transformers. These image processors need no torchvision."""
 _KEPT = 4096
-"""Embeddings of images that are kept, since floors ask of the same images again: at most 20 MB."""
+"""Number of cached image embeddings, because floors use the same images again: at most 20 MB."""
 
 
 def load(settings: LabSettings, name: str) -> ClipJudge:
-    """The judge of a hub id or folder. Raises UnknownName, MissingPart."""
+    """Return the judge of a hub id or folder. Raises UnknownName, MissingPart."""
     return ClipJudge(hub.folder(name, _FILES), settings, name)
 
 
 def missing(settings: LabSettings, name: str) -> str:
-    """What is not there of it, and the command that gets it; "" if all is."""
+    """Return what is missing and the command that downloads it; "" if it is complete."""
     del settings
     return hub.missing(name, _FILES)
 
 
 class ClipJudge:
-    """See `protocols.PresenceJudge`. The network has a place in the cache of models, and so a lock."""
+    """See `protocols.PresenceJudge`. The network is in the cache of models, which provides its lock."""
 
     kind: Literal["embedding"] = "embedding"
 
@@ -68,7 +68,7 @@ class ClipJudge:
         self._network = settings.model_cache.slot(f"judge {name}", lambda: _Towers.load(folder, settings))
 
     def read(self, label: str) -> None:
-        """A label is taken as it is written."""
+        """Accept any label as written."""
 
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
         """See `protocols.PresenceJudge.judge`; raises Cancelled between batches."""
@@ -90,7 +90,8 @@ class ClipJudge:
         parts: Sequence[NDArray[np.bool_]],
         progress: Progress = no_progress,
     ) -> list[float | None]:
-        """See `protocols.PartJudge`: of each image as exemplars are masked, since it cannot be told where to look."""
+        """See `protocols.PartJudge`. Each image is masked like an exemplar, because the network cannot be told where
+        to look."""
         marked = [
             Picture(mask_image(each.image, part.astype(np.float32), 0.5))
             for each, part in zip(pictures, parts, strict=True)
@@ -98,7 +99,8 @@ class ClipJudge:
         return self.judge(label, marked, progress)
 
     def _embed(self, network: _Towers, images: Sequence[Image]) -> Tensor:
-        """Embeddings of images, (images, width); called by whoever holds the network, and so by one at a time."""
+        """Return embeddings of images, (images, width). The caller holds the network, so this runs in one thread at
+        a time."""
         keys = [image_key(each) for each in images]
         new = {key: image for key, image in zip(keys, images, strict=True) if key not in self._kept}
         if new:
@@ -112,7 +114,8 @@ class ClipJudge:
 
 
 def _cut_alternatives(label: str) -> list[str]:
-    """The alternatives of a label, lower case. Raises RequestError for one without words, and for one that negates."""
+    """Return the alternatives of a label in lower case. Raises RequestError for a label without words or with a
+    negation."""
     if negations := find_negations(label):
         raise RequestError(
             f"The label {label!r} cannot be tested: the network that judges images does not understand "
@@ -126,7 +129,7 @@ def _cut_alternatives(label: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Towers:
-    """Both sides of a network, loaded."""
+    """Both towers of a network, loaded."""
 
     network: Any
     processor: Any
@@ -135,7 +138,7 @@ class _Towers:
 
     @classmethod
     def load(cls, folder: Path, settings: LabSettings) -> _Towers:
-        """Raises UnknownName for a checkpoint of another kind, MissingPart for one that is not whole."""
+        """Load a checkpoint. Raises UnknownName for another kind of model, MissingPart for an incomplete one."""
         import transformers
 
         found = transformers.PreTrainedConfig.get_config_dict(folder, local_files_only=True)[0]
@@ -154,7 +157,7 @@ class _Towers:
 
     @torch.no_grad()
     def embed_texts(self, texts: Sequence[str]) -> Tensor:
-        """(texts, width), of length 1. What is longer than the network reads is cut; SigLIP reads texts padded."""
+        """Return unit-length embeddings, (texts, width). Longer texts are truncated; SigLIP needs padded texts."""
         words = self.tokenizer(
             list(texts),
             padding="max_length" if self.is_sigmoid else True,
@@ -168,7 +171,7 @@ class _Towers:
 
     @torch.no_grad()
     def embed_images(self, images: Sequence[Image]) -> Tensor:
-        """(images, width), of length 1."""
+        """Return unit-length embeddings, (images, width)."""
 
         def work(some: Sequence[Image]) -> list[Tensor]:
             pixels = self.processor(images=[each.convert("RGB") for each in some], return_tensors="pt")["pixel_values"]
@@ -178,7 +181,8 @@ class _Towers:
         return torch.stack(in_batches(list(images), len(images), work))
 
     def weigh(self, images: Tensor, words: Tensor, alternatives: int) -> Tensor:
-        """Probability that each image shows the likeliest alternative, the first rows of `words`; (images,)."""
+        """Return the probability that each image shows the likeliest alternative, (images,). The first rows of
+        `words` are the alternatives."""
         match = images @ words.T * self.network.logit_scale.float().exp().cpu()
         if self.is_sigmoid:
             return (match + self.network.logit_bias.float().cpu()).sigmoid().amax(1)

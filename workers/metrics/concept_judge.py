@@ -1,7 +1,7 @@
-"""Does a label say the same as the truth? For units that were built to respond to something that words can name.
+"""Does a label mean the same as the truth? For units built to respond to something that words can name.
 
-Asked of a language model, with the order of the two by lot so that neither is known for the truth. Toybox decides it by
-its own vocabulary instead.
+A language model judges, with label and truth in random order, so that it does not know which is the truth. Toybox
+decides by its own vocabulary instead.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ANSWERS: dict[str, Agreement] = {"same": "same", "partly": "partly", "different
 
 
 def ask_for_agreement(label: str, truth: str, *, swapped: bool = False) -> list[Message]:
-    """The conversation; `swapped` puts the truth first."""
+    """Return the conversation. `swapped` puts the truth first."""
     first, second = (truth, label) if swapped else (label, truth)
     return [Message("system", (f"{JUDGE}\n\n{DATA}",)), Message("user", (f"A: {quote(first)}\nB: {quote(second)}",))]
 
 
 def parse_agreement(reply: str) -> Agreement | None:
-    """What a reply answers in its last line of that form; None if it has none."""
+    """Return the last answer of a reply in the requested form; None if it has none."""
     return _ANSWERS.get(re.sub(r"[^a-z]", " ", read_line(reply, "ANSWER").casefold()).strip())

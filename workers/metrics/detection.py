@@ -1,19 +1,19 @@
-"""Detection and intruder test: does a label tell images that activate a unit from those that do not?
+"""Detection and intruder test: does a label separate images that activate a unit from those that do not?
 
 Detection is from "Automatically Interpreting Millions of Features in Large Language Models" (Paulo, Mallen, Juang and
 Belrose, 2410.13928) and its code, delphi: examples from each decile of activation and random ones that do not activate.
-The intruder test is from "Evaluating SAE interpretability without explanations" (Paulo and Belrose, 2507.08473); here
-the judge has the label, and picks the image that fits it least.
+The intruder test is from "Evaluating SAE interpretability without explanations" (Paulo and Belrose, 2507.08473). Here
+the judge has the label and picks the image that fits it least.
 
 An image activates a unit if its activation is above the unit's mask threshold, so that its masked image shows a bright
-region. delphi takes every activation above 0, which suits the latents of an auto-encoder, whose threshold is 0 too. A
-convolutional unit answers with the maximum of a map, which is above 0 on nearly every image: on 99 to 100 % of the
-images for units of toybox's layer3, where hardly an image would be left that does not activate; 34 to 73 % are above
-the threshold (layer4: 10 to 54 %).
+region. delphi takes every activation above 0, which suits latents of an auto-encoder, whose threshold is 0 too. A
+convolutional unit returns the maximum of a map, which is above 0 on nearly every image: for units of toybox's layer3 on
+99 to 100 % of the images, so that hardly any image does not activate. 34 to 73 % are above the threshold (layer4: 10 to
+54 %).
 
-Sanity tests (NeuronEval, Oikarinen, Yan and Weng, 2506.05774; `tests/support/sanity.py`), the share of 200 simulated
-units whose figure falls when half of the label is missing, and when as much is added; 90 % or more passes. A tenth of
-the images activates the unit, and in brackets three tenths:
+Sanity tests (NeuronEval, Oikarinen, Yan and Weng, 2506.05774; `tests/support/sanity.py`): the share of 200 simulated
+units whose figure falls when half of the label is missing, and when as much is added. 90 % or more passes. A tenth of
+the images activates the unit; brackets: three tenths.
 
     base rate                0.1                      0.01
                              missing     extra        missing     extra
@@ -23,13 +23,13 @@ the images activates the unit, and in brackets three tenths:
     F1                       1.00 (1.00) .56 (.01)    .99 (.85)   .12 (.04)
     intruder test            .99 (1.00)  .72 (.66)    .98 (.95)   .37 (.33)
 
-So none of them is sure to fall when a label is too broad: 50 other images show too few of what it describes beside. r
-and AUPRC fall in .95 or more of each. Below a base rate of 0.01 all five fail both.
+So none of them reliably falls for a label that is too broad: 50 other images contain too few of those that it wrongly
+describes. r and AUPRC fall in .95 or more of all cases. Below a base rate of 0.01 all five fail both tests.
 
-Of 19 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
-another unit, and of that alone: r .93, .63, -.01; balanced accuracy .66, .65, .51 (of F1 .49, .55, .19); intruder test
-.42, .40, .20; explained variance .85, .40, .00. Balanced accuracy is low since twice as many images pass the mask
-threshold as show what the unit responds to most.
+For 19 units of toybox's layer4 with labels of the scripted scientist, medians for the label, for the label OR that
+of another unit, and for that alone: r .93, .63, -.01; balanced accuracy .66, .65, .51 (of F1 .49, .55, .19);
+intruder test .42, .40, .20; explained variance .85, .40, .00. Balanced accuracy is low because twice as many images
+pass the mask threshold as show what the unit responds to most.
 """
 
 from __future__ import annotations
@@ -59,19 +59,18 @@ from workers.record.estimates import Estimate
 from workers.record.other_tests import Confusion, DetectionResult, IntruderResult
 
 SET_SIZE, MAX_SETS = 4, 5
-"""Activating images of an intruder set, which are of one tenth; sets of a tenth, at most."""
+"""Activating images in an intruder set, all of one tenth; maximum number of sets per tenth."""
 _MIX = IMAGES_A_TENTH * TENTHS / OTHERS
-"""Activating images to one other, for precision and F1, which depend on it."""
+"""Activating images per other image, for precision and F1, which depend on this ratio."""
 
 
 def score_detection(
     activations: ArrayLike, presence: ArrayLike, threshold: float, weights: ArrayLike | None = None, *, seed: int = 0
 ) -> DetectionResult:
-    """Score a label by a stratified sample; without weights it is drawn here, by the seed.
+    """Score a label on a stratified sample. Without weights, the sample is drawn here with the seed.
 
-    All vectors are (n,); presence in [0, 1], NaN for an answer that could not be read. With `weights`, where only a
-    sample was asked about, all images of that sample count, each as often as it stands for; 0 for one not asked about.
-
+    All vectors are (n,). Presence is in [0, 1], NaN for an unreadable answer. `weights` say how many images each
+    judged image stands for, 0 for one not judged; then all judged images count.
     """
     acts, said, heavy, _ = read_vectors(activations, presence, weights)
     rng = np.random.default_rng(seed)
@@ -101,10 +100,10 @@ def score_detection(
 
 
 def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float, *, seed: int = 0) -> IntruderResult:
-    """Score a label by sets of four activating images of one tenth and one other image; arguments as for detection.
+    """Score a label by sets of four activating images of one tenth and one other image. Arguments as for detection.
 
-    No image is in two sets, so a tenth has as many sets as there are images for, `MAX_SETS` at most. Of a weighted
-    sample there is no such figure: its sets would hold described images more often than those of all images.
+    No image is in two sets, so a tenth has as many sets as its images allow, at most `MAX_SETS`. Weighted samples
+    are not supported: their sets would contain described images more often than sets from all images.
     """
     acts, said, heavy, _ = read_vectors(activations, presence, None)
     rng = np.random.default_rng(seed)
@@ -128,7 +127,7 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
 
 
 def _judge_set(four: Floats, intruder: float) -> float:
-    """1 if the label fits the intruder least, 1 / k if k images tie for that, else 0; 0 with an unread answer."""
+    """Return 1 if the label fits the intruder least, 1 / k if k images tie, else 0; 0 for an unreadable answer."""
     if np.isnan([*four, intruder]).any() or intruder > four.min():
         return 0.0
     return 1.0 / (1 + int((four == intruder).sum()))

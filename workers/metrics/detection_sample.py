@@ -1,7 +1,7 @@
-"""The images that detection rests on: those that activate a unit, by tenth of activation, and others; shares of them.
+"""The images of detection: those that activate a unit, by tenth of activation, and others; with shares over them.
 
-An image activates a unit if its activation is above the unit's mask threshold: `detection` says why. Used by it, by
-`hard_negatives` and by `fuzzing`.
+An image activates a unit if its activation is above the unit's mask threshold; `detection` says why. Used by
+`detection`, `hard_negatives` and `fuzzing`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ Places = NDArray[np.int64]
 
 TENTHS = 10
 IMAGES_A_TENTH, OTHERS = 10, 50
-"""Images drawn, at most: of each tenth of the activating ones, and of the others."""
+"""Maximum number of images drawn from each tenth of the activating ones, and from the others."""
 MIN_IMAGES = 20
-"""Activating images, and others, below which nothing is measured: two for each tenth."""
+"""Minimum number of activating images, and of others: two for each tenth."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Images that all activate the unit, or all do not, each (n,): what the judge said, NaN for an unread answer, and
-    how many images each stands for."""
+    """Images that all activate the unit, or all do not, (n,): the judge's answers, NaN if unreadable, and weights."""
 
     presence: Floats
     weights: Floats
 
     @property
     def said_yes(self) -> float:
-        """Share of the images that the label describes, unread answers being no yes."""
+        """Share of images that the label describes. An unreadable answer is not a yes."""
         return float(np.average(self.presence >= PRESENT, weights=self.weights))
 
     @property
@@ -52,7 +51,8 @@ class Side:
         return int(np.isnan(self.presence).sum())
 
     def estimate(self, share: float) -> Estimate:
-        """Wilson's interval for as many images as the unequal weights are worth (Kish 1965)."""
+        """Return the share with Wilson's interval for the effective number of images under unequal weights (Kish
+        1965)."""
         n = max(1, int(self.weights.sum() ** 2 / (self.weights**2).sum() + 1e-9))
         return replace(estimate_share(share * n, n), n=len(self.presence))
 
@@ -60,7 +60,7 @@ class Side:
 def read_vectors(
     activations: ArrayLike, presence: ArrayLike, weights: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats, Places]:
-    """The images with an activation that were asked about: activations, answers, weights, and their places.
+    """Return activations, answers, weights and positions of the judged images with an activation.
 
     Raises ValueError for unequal lengths.
     """
@@ -77,7 +77,8 @@ def read_vectors(
 def split_images(
     acts: Floats, weights: Floats, threshold: float, rng: np.random.Generator
 ) -> tuple[list[Places], Places]:
-    """The activating images in ten parts of equal weight, lowest first and equal activations by lot; the others."""
+    """Return the activating images in ten parts of equal weight, lowest first, and the others. Ties are broken at
+    random."""
     shuffled = rng.permutation(len(acts))
     ordered = shuffled[np.argsort(acts[shuffled], kind="stable")]
     is_active = acts[ordered] > threshold
@@ -90,7 +91,7 @@ def split_images(
 def draw_images(
     tenths: Sequence[Places], weights: Floats, others: Places, rng: np.random.Generator
 ) -> tuple[list[Places], Floats, Places]:
-    """A part of each, with weights by which every activating image counts alike."""
+    """Draw images from each part, with weights by which every activating image counts equally."""
     drawn = [rng.permutation(each)[:IMAGES_A_TENTH] for each in tenths]
     heavy = weights.copy()
     for every, some in zip(tenths, drawn, strict=True):
@@ -99,7 +100,7 @@ def draw_images(
 
 
 def explain_few(active: int, others: int) -> str:
-    """Why nothing is measured; "" if there are images enough."""
+    """Return why nothing is measured; "" if there are enough images."""
     for count, words in ((active, "activate the unit"), (others, "do not activate the unit")):
         if count < MIN_IMAGES:
             return f"{count} images {words}, and it takes {MIN_IMAGES}"
@@ -111,7 +112,7 @@ def join_sides(sides: Sequence[Side]) -> Side:
 
 
 def average_shares(one: Estimate, two: Estimate) -> Estimate:
-    """The mean of two independent shares, with the interval made of theirs (Zou and Donner 2008, "MOVER")."""
+    """Return the mean of two independent shares with an interval from theirs (Zou and Donner 2008, "MOVER")."""
     assert one.value is not None
     assert two.value is not None
     value = (one.value + two.value) / 2
@@ -123,8 +124,10 @@ def average_shares(one: Estimate, two: Estimate) -> Estimate:
 
 
 def find_area(bright: Side, dark: Side) -> float:
-    """The chance that the label fits an activating image better than another, ties counting half; an unread answer
-    loses. Of answers that are yes or no it is the balanced accuracy."""
+    """Return the probability that the label fits an activating image better than another one.
+
+    A tie counts half, an unreadable answer loses. For yes/no answers this is the balanced accuracy.
+    """
     high = np.where(np.isnan(bright.presence), -1.0, bright.presence)[:, None]
     low = np.where(np.isnan(dark.presence), 2.0, dark.presence)[None]
     wins = (high > low) + 0.5 * (high == low)

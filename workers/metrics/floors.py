@@ -1,8 +1,7 @@
-"""How far a label is above its floors: r and AUPRC less those of several labels of other units, or of several random
-units, on the same images.
+"""The distance of a label from its floors: r and AUPRC minus those of several foreign labels or random units.
 
-One floor is a point that may lie high or low by chance; several have a mean and a spread. The interval of "label less
-floor" holds 0 for 95 in 100 labels that are no better than a floor.
+All are measured on the same images. One floor may be high or low by chance; several have a mean and a spread. The
+interval of "label minus floor" includes 0 for 95 % of labels that are no better than a floor.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from workers.record.label_checks import FloorFigure
 Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
-"""Floors below which nothing is said of how they vary, and so no interval is given."""
+"""Minimum number of floors for an interval."""
 _BLOCK = 4_000_000
-"""Numbers held at a time while resampling."""
+"""Numbers in memory at a time while resampling."""
 _FLAT = 1e-12
-"""Variance, of standardised values, below which they count as constant."""
+"""Standardized values with a smaller variance count as constant."""
 
 
 @dataclass(frozen=True)
 class FloorScores:
-    """Figures of each floor, in order, None where a figure is undefined; and what all of them come to."""
+    """Figures of each floor in order, None if undefined, and their summary."""
 
     each: tuple[tuple[float | None, float | None], ...]
-    """r and AUPRC."""
+    """r and AUPRC of each floor."""
     pearson: FloorFigure
     auprc: FloorFigure
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Activations and presence of the same images, both (n,); NaN where either is unknown."""
+    """Activations and presence of the same images, both (n,); NaN if unknown."""
 
     activations: Floats
     presence: Floats
@@ -56,10 +55,10 @@ def score_floors(
     seed: int,
     resamples: int,
 ) -> FloorScores:
-    """Set a label, of which `pearson` and `auprc` are known, beside floors over the same n images.
+    """Compare a label, whose `pearson` and `auprc` are given, with floors on the same n images.
 
-    `weights` (n,) as for `score_natural`. AUPRC of a foreign label rests on that label's own base rate. Raises
-    ValueError for unequal lengths.
+    `weights` (n,) as for `score_natural`. AUPRC of a foreign label has that label's own base rate. Raises ValueError
+    for unequal lengths.
     """
     rows = _Rows([label, *floors])
     heavy = np.ones(rows.n) if weights is None else np.asarray(weights, np.float64)
@@ -72,8 +71,8 @@ def score_floors(
 
 
 def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
-    """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
-    resamples)."""
+    """Return r and AUPRC of each row, (2, rows, resamples), in Bayesian bootstraps (Rubin 1981) that draw the same
+    images for all rows."""
     rng, size = np.random.default_rng(seed), max(1, _BLOCK // max(rows.n, 1))
     sizes = [min(size, resamples - start) for start in range(0, resamples, size)]
     return np.concatenate(
@@ -82,7 +81,7 @@ def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
 
 
 def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Generator) -> FloorFigure:
-    """One figure, of floors (floors,) and draws (1 + floors, resamples), the label's first."""
+    """Summarize one figure from the floors' values (floors,) and draws (1 + floors, resamples), the label first."""
     known = np.isfinite(floors)
     values, count = floors[known], int(known.sum())
     if not count:
@@ -108,11 +107,10 @@ def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Gene
 def _find_interval(
     above: float, values: Floats, label: Floats, floors: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Ends of the interval of a label less the mean of floors (floors,), from draws (resamples,) and (floors,
-    resamples).
+    """Return the interval of a label minus the mean of floors, from draws (resamples,) and (floors, resamples).
 
-    Images are resampled, and floors are taken for a sample of all that could stand there: beside the error of their
-    mean, a label that is no better differs from it as one floor does, which is Student's prediction of one more value.
+    Images are resampled, and the floors are a sample of all possible floors. Besides the error of their mean, a
+    label that is no better differs from the mean as one floor does: Student's prediction of one more value.
     """
     count = len(values)
     # 1. Floors differ by what they are and by which images were drawn; resampling adds the second once more.
@@ -128,7 +126,8 @@ def _find_interval(
 
 
 class _Rows:
-    """Several pairs of activations and presence over the same images, ready to be scored under many weights at once."""
+    """Several pairs of activations and presence over the same images, prepared for scoring under many weights at
+    once."""
 
     def __init__(self, pairs: Sequence[Answered]) -> None:
         self.n = len(pairs[0].activations)
@@ -138,7 +137,7 @@ class _Rows:
         self._ranks = [_rank(pair) for pair in pairs]
 
     def score(self, weights: Floats) -> Floats:
-        """r and AUPRC under columns of weights (n, columns), all above 0 or 0: (2, rows, columns)."""
+        """Return r and AUPRC, (2, rows, columns), under columns of non-negative weights (n, columns)."""
         total, x, y, xx, yy, xy = (self._moments @ weights).reshape(len(self._ranks), 6, -1).swapaxes(0, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             x, y, xx, yy, xy = (each / total for each in (x, y, xx, yy, xy))
@@ -149,14 +148,15 @@ class _Rows:
 
 
 def _list_moments(pair: Answered) -> Floats:
-    """What r is made of, each to be summed with weights: (6, n), 0 where something is unknown."""
+    """Return the terms of r, (6, n), which are summed with weights; 0 if something is unknown."""
     known = np.isfinite(pair.activations) & np.isfinite(pair.presence)
     x, y = (_standardise(np.where(known, each, 0.0), known) for each in (pair.activations, pair.presence))
     return np.stack([known.astype(np.float64), x, y, x * x, y * y, x * y])
 
 
 def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
-    """With mean 0 and variance 1 over what is known, so that sums of squares lose no digits; 0 elsewhere."""
+    """Return values with mean 0 and variance 1 over the known ones, so that sums of squares lose no digits; 0
+    elsewhere."""
     some = values[known]
     if not len(some) or np.ptp(some) == 0:
         return np.zeros_like(values)
@@ -164,8 +164,11 @@ def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
 
 
 def _rank(pair: Answered) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Images by rank of activation, cut after each group of equal ones that holds a described image: which images lie
-    in each part, and how much each is described, both (parts, n). Average precision needs no more of their order."""
+    """Rank images by activation, cut after each group of equal ones that holds a described image.
+
+    Returns which images are in each part, and how much each is described, both (parts, n). Average precision needs
+    no more of their order.
+    """
     known = np.flatnonzero(np.isfinite(pair.activations) & np.isfinite(pair.presence))
     presence = pair.presence[known]
     _, group = np.unique(-pair.activations[known], return_inverse=True)
@@ -180,7 +183,7 @@ def _rank(pair: Answered) -> tuple[sparse.csr_array, sparse.csr_array]:
 
 
 def _average_precision(above: sparse.csr_array, hits: sparse.csr_array, weights: Floats) -> Floats:
-    """As `ranking.weighted_average_precision`, of columns of weights (n, columns): (columns,), NaN without hits."""
+    """Return the average precision, (columns,), as `ranking.weighted_average_precision` does; NaN without hits."""
     gains = hits @ weights
     found, seen = np.cumsum(gains, 0), np.cumsum(above @ weights, 0)
     precision = np.divide(found, seen, out=np.zeros_like(found), where=seen > 0)

@@ -1,24 +1,25 @@
 """Fuzzing on masks: does the label say what is seen where the unit responds?
 
-From delphi (Paulo et al., 2410.13928), where a judge is shown text with tokens marked that activated the latent, or
-others, and says whether they are marked rightly. Here one half of the images that activate a unit most has the region
-marked where the unit is above its mask threshold, and the other half a region of the same shape and size where it is
-not (`lab.parts`); the judge says whether the marked part shows what the label says. Each image is asked about once, so
-that the two shares are independent.
+From delphi (Paulo et al., 2410.13928), in which a judge sees text with marked tokens, some of which activated the
+latent, and says whether they are marked correctly. Here, one half of the images that activate a unit most is marked
+where the unit is above its mask threshold. The other half is marked in a region of the same shape and size where it is
+not (`lab.parts`). The judge says whether the marked part shows what the label says. Each image is judged once, so that
+the two shares are independent.
 
-Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`), the share of 200 simulated units whose balanced
+Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`): the share of 200 simulated units whose balanced
 accuracy falls when half of the label is missing, when as much is added anywhere, and when it is added elsewhere in the
-images that show the concept, one of nine places each; 90 % or more passes. Alike where 10 and 30 % activate the unit:
+images that show the concept, in one of nine positions each. 90 % or more passes. The result is the same if 10 or 30 %
+of the images activate the unit.
 
     base rate    missing   extra   extra in the same images
     0.1          1.00      .38     .98
     0.01         .99       .06     .84
 
-So it sees labels that are too narrow and those that speak of what stands beside, and not those that are too broad in
-images other than the top ones.
+So it detects labels that are too narrow or that describe what is beside the concept. It does not detect labels that are
+too broad in images other than the top ones.
 
-Of 13 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
-another unit, and of that alone: .99, .96, .50.
+For 13 units of toybox's layer4 with labels of the scripted scientist, medians for the label, for the label OR that
+of another unit, and for that alone: .99, .96, .50.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from workers.record.estimates import Estimate
 from workers.record.other_tests import FuzzingResult
 
 MAX_PARTS = 50
-"""Parts where the unit responds, and where it does not, at most."""
+"""Maximum number of parts where the unit responds, and of other parts."""
 
 
 def choose_top(activations: ArrayLike, threshold: float, count: int = 2 * MAX_PARTS) -> Places:
-    """Places of the images that activate the unit most, best first: a tenth of all, or as many as it takes."""
+    """Return positions of the images that activate the unit most, best first: a tenth of all, or as many as needed."""
     acts = np.nan_to_num(np.asarray(activations, np.float64).reshape(-1), nan=-np.inf)
     best = np.argsort(-acts, kind="stable")[: min(count, max(2 * MIN_IMAGES, len(acts) // 10))]
     return best[acts[best] > threshold]
 
 
 def deal_parts(count: int, *, seed: int) -> NDArray[np.bool_]:
-    """By lot which half of the images has the part marked where the unit responds, (count,)."""
+    """Choose at random which half of the images is marked where the unit responds, (count,)."""
     dealt = np.arange(count) % 2 == 0
     return np.random.default_rng(seed).permutation(dealt)
 
 
 def score_fuzzing(responding: ArrayLike, elsewhere: ArrayLike, covers: Sequence[float] = ()) -> FuzzingResult:
-    """What the judge said of either kind of parts, in [0, 1], NaN for an answer that could not be read; `covers` are
-    shares of the images that parts cover."""
+    """Score the judge's answers about parts, in [0, 1], NaN if unreadable. `covers` are the shares of the images
+    that parts cover."""
     right, wrong = (_read_side(each) for each in (responding, elsewhere))
     result = FuzzingResult(cover=float(np.median(covers)) if len(covers) else None)
     if why := explain_few_parts(len(right.presence), len(wrong.presence)):
@@ -69,7 +70,7 @@ def score_fuzzing(responding: ArrayLike, elsewhere: ArrayLike, covers: Sequence[
 
 
 def explain_few_parts(responding: int, elsewhere: int) -> str:
-    """Why nothing is measured; "" if there are parts enough of either kind."""
+    """Return why nothing is measured; "" if there are enough parts of each kind."""
     if min(responding, elsewhere) >= MIN_IMAGES:
         return ""
     return (

@@ -1,7 +1,7 @@
-"""How well a label predicts which images made for it excite a unit: figures that papers print, for comparison.
+"""How well a label predicts which images made for it activate a unit: figures that papers report, for comparison.
 
-None of them falls both for labels that are too narrow and too broad; `natural` has those that do. Activations are NaN
-for images that could not be made or measured; these are left out and counted.
+None of them falls both for labels that are too narrow and for those that are too broad; those in `natural` do.
+Activations are NaN for images that could not be made or measured; these are left out and counted.
 """
 
 from __future__ import annotations
@@ -18,40 +18,41 @@ from workers.record.estimates import Estimate
 
 THRESHOLD = 0.5
 SWEEP = tuple(round(step / 20, 2) for step in range(1, 21))
-"""Thresholds of predictiveness that are tried, as shares of the exemplar mean."""
+"""Thresholds for predictiveness, as shares of the exemplar mean."""
 
 
 @dataclass(frozen=True)
 class GeneratedScores:
-    """What images made from a label alone say of it."""
+    """Figures from images made from a label alone."""
 
     positive_mean: float | None
     neutral_mean: float | None
-    """MAIA's two means (Rott Shaham et al. 2024, section 4): activations of images of the prompts that should excite
-    the unit, and of those that should not."""
+    """MAIA's two means (Rott Shaham et al. 2024, section 4): activations of images from prompts that should activate
+    the unit, and from those that should not."""
     auc: Estimate
-    """The chance that a positive image outdoes a neutral one; n counts prompts, images of one being no new evidence."""
+    """Probability that a positive image exceeds a neutral one. n counts prompts, because further images of a prompt
+    are no new evidence."""
     cosy_auc: float | None
-    """CoSy's AUC (Kopf et al. 2024): the same of the positive images against the controls."""
+    """CoSy's AUC (Kopf et al. 2024): the positive images against the controls."""
     cosy_mad: float | None
-    """CoSy's MAD: (mean of the positive - mean of the controls) / standard deviation of the controls; 0 if that is."""
+    """CoSy's MAD: (mean of positives - mean of controls) / standard deviation of controls; 0 if that is 0."""
     positives: int
     neutrals: int
     controls: int
-    """Images measured of each."""
+    """Number of measured images of each kind."""
     unusable: int
     """Positive and neutral images that could not be made or measured."""
 
 
 @dataclass(frozen=True)
 class Predictiveness:
-    """SAIA's score (2510.21704): the share of images on the side of a threshold that the label says."""
+    """SAIA's score (2510.21704): the share of images on the side of a threshold that the label predicts."""
 
     share: Estimate
     threshold: float
     """As a share of the exemplar mean."""
     sweep: tuple[tuple[float, float], ...]
-    """Threshold and share, for every threshold tried; empty without a score."""
+    """Threshold and share for every threshold tried; empty without a score."""
     unusable: int
 
 
@@ -86,10 +87,11 @@ def score_predictiveness(
     threshold: float = THRESHOLD,
     sweep: Sequence[float] = SWEEP,
 ) -> Predictiveness:
-    """The share of images that answer as the label says: positive ones at or above threshold times exemplar mean.
+    """Return the share of images that respond as the label predicts: positive ones at or above threshold times exemplar
+    mean.
 
-    Activations of 10 + 10 images in the paper, any shape. `share` has Wilson's interval; None without a positive
-    exemplar mean, of which no share can be a threshold.
+    The paper uses 10 + 10 images; any shape is accepted. `share` has Wilson's interval. It is None without a
+    positive exemplar mean, because the threshold is a share of that.
     """
     every = [np.asarray(each, np.float64).reshape(-1) for each in (positive, negative)]
     high, low = (each[np.isfinite(each)] for each in every)
@@ -104,7 +106,7 @@ def score_predictiveness(
 
 
 def _rows(values: ArrayLike) -> NDArray[np.float64]:
-    """(prompts, seeds)."""
+    """Reshape to (prompts, seeds)."""
     found = np.asarray(values, np.float64)
     return found.reshape(len(found), -1) if found.size else found.reshape(0, 1)
 

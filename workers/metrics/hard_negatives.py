@@ -1,34 +1,33 @@
-"""Detection with hard negatives: images that are easily taken for ones that activate the unit, and do not.
+"""Detection with hard negatives: images that are easily taken for activating ones, but do not activate the unit.
 
 delphi (Paulo et al., 2410.13928) draws them near the activating examples in an embedding, and from latents that fire
-with this one. Here both come from what every unit of the layer answers to the same images, which a check has measured
-anyway: the embedding is the layer's own, without the unit, so that it is not the judge's. An image is low if it does
-not activate the unit (`detection_sample`) and its activation is at most the median of all images. Of the low ones the
-hardest tenth is taken, by
+together with this one. Here both come from the activations of all units of the layer on the same images, which a check
+has measured anyway. The embedding is the layer's own, without the unit, so it is not the judge's. An image is low if it
+does not activate the unit (`detection_sample`) and its activation is at most the median of all images. The hardest
+tenth of the low images is taken, by
 
 1. likeness: the cosine to the nearest of the ten images that activate the unit most, each unit standardised;
 2. neighbours: the highest rank that it has in any of the five units whose activations go best with the unit's.
 
-Activating images are detection's. The hardest tenth, rather than so many images, is as hard of 1,000 images as of
-20,000; where a sample was asked about, it is at least `MIN_IMAGES` of it.
+Activating images are those of detection. The hardest tenth is equally hard among 1,000 and among 20,000 images, unlike
+a fixed number. If only a sample was judged, at least `MIN_IMAGES` of it are taken.
 
-Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`), the share of 200 simulated units whose balanced
+Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`): the share of 200 simulated units whose balanced
 accuracy falls when half of the label is missing, when as much is added at random, and when it is added among images
-akin to those of the concept; 90 % or more passes. A tenth of the images activates the unit, and in brackets three
-tenths:
+similar to those of the concept. 90 % or more passes. A tenth of the images activates the unit; brackets: three tenths.
 
     base rate    0.1                                      0.01
-                 missing     extra       extra, akin      missing     extra       extra, akin
+                 missing     extra       extra, similar   missing     extra       extra, similar
     alike        1.00 (.99)  .93 (.68)   1.00 (1.00)      .92 (.74)   .30 (.36)   .98 (.95)
     neighbours   .99 (.98)   .90 (.69)   1.00 (1.00)      1.00 (.92)  .24 (.37)   1.00 (.97)
     detection    1.00 (.99)  .90 (.69)   .90 (.68)        .95 (.82)   .38 (.33)   .33 (.38)
 
-So they see a label that is too broad among what is alike, which detection at 0.01 does not; none sees one that is too
-broad anywhere else. At 0.01 only 38 of the 200 units have neighbours, and the others no figure.
+So they detect a label that is too broad among similar images, which detection at 0.01 does not. None detects one that
+is too broad elsewhere. At 0.01 only 38 of the 200 units have neighbours; the others have no figure.
 
-Of 13 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
-another unit, and of that alone: alike .67, .67, .51 and neighbours .67, .65, .50, beside .67, .66, .51 of detection
-itself. On these units the hard images add nothing to detection (differences of -.01 to .01).
+For 13 units of toybox's layer4 with labels of the scripted scientist, medians for the label, for the label OR that
+of another unit, and for that alone: alike .67, .67, .51 and neighbours .67, .65, .50, compared with .67, .66, .51
+for detection itself. On these units hard images add nothing to detection (differences of -.01 to .01).
 """
 
 from __future__ import annotations
@@ -56,15 +55,15 @@ from workers.record.estimates import Estimate
 from workers.record.other_tests import HardNegativesResult, NeighbourUnit
 
 HARDEST = 0.1
-"""Share of the low images that is hard."""
+"""Share of the low images that counts as hard."""
 LOW_QUANTILE = 0.5
 """Activations up to this quantile of all images are low."""
 TOP = 10
-"""Images that activate the unit most, which hard ones look like."""
+"""Images that activate the unit most, to which hard images are compared."""
 MAX_NEIGHBOURS, MIN_R = 5, 0.1
-"""Units that respond with this one, at most, and the least correlation for which a unit is one."""
+"""Maximum number of neighbours, and minimum correlation of a neighbour with the unit."""
 MIN_UNITS = 8
-"""Other units of the layer that vary, below which they are no embedding."""
+"""Minimum number of other varying units of the layer for an embedding."""
 _FLAT = 1e-9
 
 
@@ -77,7 +76,7 @@ def score_hard_negatives(
     *,
     seed: int = 0,
 ) -> HardNegativesResult:
-    """Vectors (n,) as for `score_detection`; of images with a higher `hardness` it is harder to tell."""
+    """Score a label as `score_detection` does, with vectors (n,). Images with a higher `hardness` are harder."""
     acts, said, heavy, kept = read_vectors(activations, presence, weights)
     hard = np.asarray(hardness, np.float64).reshape(-1)[kept]
     rng = np.random.default_rng(seed)
@@ -107,9 +106,10 @@ def score_hard_negatives(
 
 
 def measure_likeness(activations: ArrayLike, table: ArrayLike, own: int) -> Floats | None:
-    """How like each image is to those that activate the unit most, (n,); None with fewer than `MIN_UNITS` others.
+    """Return how similar each image is to those that activate the unit most, (n,); None with fewer than `MIN_UNITS`
+    other units.
 
-    `table` (n, units): what each unit of the layer answers, the unit in column `own`.
+    `table` (n, units) holds the activations of all units of the layer; the unit is column `own`.
     """
     acts, others, _ = _read_others(activations, table, own)
     if others.shape[1] < MIN_UNITS:
@@ -123,7 +123,7 @@ def measure_likeness(activations: ArrayLike, table: ArrayLike, own: int) -> Floa
 def find_neighbours(
     activations: ArrayLike, table: ArrayLike, own: int, weights: ArrayLike | None = None
 ) -> tuple[NeighbourUnit, ...]:
-    """The units whose activations go best with the unit's, best first; none that goes less well than `MIN_R`."""
+    """Return the units whose activations correlate best with the unit's, best first, at least `MIN_R`."""
     acts, others, units = _read_others(activations, table, own)
     heavy = np.ones(len(acts)) if weights is None else np.asarray(weights, np.float64)
     if not len(units) or not heavy.sum() > 0:
@@ -136,14 +136,14 @@ def find_neighbours(
 
 
 def measure_neighbours(table: ArrayLike, neighbours: tuple[NeighbourUnit, ...]) -> Floats:
-    """The highest rank of each image in any of these units, (n,), in [0, 1]; equal activations share a rank."""
+    """Return the highest rank of each image in any of these units, (n,), in [0, 1]. Equal activations share a rank."""
     values = np.asarray(table, np.float64)[:, [each.unit for each in neighbours]]
     ranks = [np.searchsorted(np.sort(column), column, side="right") / len(column) for column in values.T]
     return np.max(ranks, axis=0).astype(np.float64)
 
 
 def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Activations, those of the other units that vary, and their numbers; what is unknown counts as no activation."""
+    """Return the activations, those of the other varying units, and their numbers. Unknown values count as 0."""
     acts = np.nan_to_num(np.asarray(activations, np.float64).reshape(-1))
     values = np.nan_to_num(np.asarray(table, np.float64))
     varies = values.std(0) > _FLAT if len(values) else np.zeros(values.shape[1], bool)
@@ -152,14 +152,14 @@ def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Fl
 
 
 def _find_quantile(acts: Floats, weights: Floats) -> float:
-    """The activation up to which `LOW_QUANTILE` of the weight lies."""
+    """Return the activation below which `LOW_QUANTILE` of the weight lies."""
     order = np.argsort(acts, kind="stable")
     passed = np.searchsorted(np.cumsum(weights[order]), LOW_QUANTILE * weights.sum())
     return float(acts[order][min(int(passed), len(acts) - 1)])
 
 
 def _choose_hardest(dim: Places, hardness: Floats, weights: Floats, rng: np.random.Generator) -> Places:
-    """The hardest tenth by weight, at least `MIN_IMAGES` images; equally hard ones by lot."""
+    """Return the hardest tenth by weight, at least `MIN_IMAGES` images. Ties are broken at random."""
     shuffled = rng.permutation(dim)
     ordered = shuffled[np.argsort(-hardness[shuffled], kind="stable")]
     before = np.cumsum(weights[ordered]) - weights[ordered]
@@ -172,8 +172,10 @@ def _explain_few_low(count: int) -> str:
 
 
 def _halve_difference(plain: Estimate, hard: Estimate) -> Estimate:
-    """Half of a difference of two shares, as of independent ones (MOVER); both sides share the activating images, which
-    thus cancel out."""
+    """Return half of the difference of two shares, treated as independent (MOVER).
+
+    Both balanced accuracies share the activating images, which therefore cancel out.
+    """
     assert plain.value is not None
     assert hard.value is not None
     value = (plain.value - hard.value) / 2

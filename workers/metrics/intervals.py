@@ -1,8 +1,8 @@
-"""Figures with their 95 % intervals: shares, counts, means, medians, differences, ratios. The unit of sampling is what
-varies.
+"""Figures with 95 % intervals: shares, counts, means, medians, differences, ratios. Intervals are over the sampled
+units.
 
-All are exact, or by a score or Student's t: nothing is drawn, so that the same values give the same interval anywhere.
-A figure or an interval that cannot be had is None and says why; none is a point; nothing here warns.
+All are exact, or use a score or Student's t. Nothing is drawn at random, so the same values always give the same
+interval. A missing figure or interval is None with a reason. No interval is a single point, and no function warns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEAR = 1e-9
 
 
 def estimate_share(hits: float, n: int) -> Estimate:
-    """The share of `hits` in `n`, with Wilson's interval (1927), which never leaves [0, 1] nor shrinks to a point.
+    """Estimate the share of `hits` in `n` with Wilson's interval (1927), which stays in [0, 1] and is never a point.
 
     Raises ValueError if `hits` is not in 0 … n.
     """
@@ -39,10 +39,10 @@ def estimate_share(hits: float, n: int) -> Estimate:
 
 
 def estimate_area(area: float, high: int, low: int) -> Estimate:
-    """An area under the curve of `high` against `low` independent samples, with the interval of Newcombe (2006).
+    """Estimate an area under the curve of `high` against `low` independent samples, with Newcombe's interval (2006).
 
-    His method 5: the areas whose own standard error, by Hanley and McNeil with the mean size in place of each, reaches
-    `area`. Unlike a bootstrap it does not shrink to a point where the samples do not overlap at all.
+    His method 5: the areas whose own standard error, by Hanley and McNeil with the mean size in place of each,
+    reaches `area`. Unlike a bootstrap, it does not shrink to a point if the samples do not overlap.
     """
     if np.isnan(area) or not high or not low:
         return Estimate(None, n=high + low, why="one of the two sides is empty")
@@ -59,10 +59,11 @@ def estimate_area(area: float, high: int, low: int) -> Estimate:
 
 
 def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -> Estimate:
-    """The mean of values (n,), with Student's t on n - 1 degrees of freedom.
+    """Estimate the mean of values (n,) with Student's t on n - 1 degrees of freedom.
 
-    With `clusters`, n names of whatever the values were measured on, the standard error is robust to their correlation
-    (Liang and Zeger 1986, with the small-sample factor g / (g - 1)), on clusters - 1 degrees. NaN is left out.
+    `clusters` names what each value was measured on. The standard error is then robust to correlation within
+    clusters (Liang and Zeger 1986, with the small-sample factor g / (g - 1)), on clusters - 1 degrees. NaN is left
+    out.
     """
     kept, names = _keep_finite(values, clusters)
     place = np.arange(len(kept)) if names is None else np.unique(names, return_inverse=True)[1]
@@ -77,9 +78,9 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
 
 
 def estimate_counts(counts: ArrayLike) -> Estimate:
-    """The mean of counts (n,), whole numbers of 0 and more, with Garwood's exact limits of a Poisson mean (1936).
+    """Estimate the mean of non-negative counts (n,) with Garwood's exact limits of a Poisson mean (1936).
 
-    Where they vary more than a Poisson's do, Student's interval too: what both span. NaN is left out.
+    If they vary more than Poisson counts, the interval also covers Student's. NaN is left out.
     """
     kept, _ = _keep_finite(counts)
     found = estimate_mean(kept)
@@ -95,8 +96,11 @@ def estimate_counts(counts: ArrayLike) -> Estimate:
 
 
 def estimate_median(values: ArrayLike) -> Estimate:
-    """The median of values (n,), with the interval of the sign test between two of them, which holds for any
-    distribution (Conover 1999, section 3.2). It takes 6 values. NaN is left out."""
+    """Estimate the median of values (n,) with the interval of the sign test (Conover 1999, section 3.2), valid for any
+    distribution.
+
+    Needs 6 values. NaN is left out.
+    """
     kept, _ = _keep_finite(values)
     if not len(kept):
         return Estimate(None, why="there are no values")
@@ -110,10 +114,10 @@ def estimate_median(values: ArrayLike) -> Estimate:
 
 
 def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
-    """The mean of first - second, both (n,) of the same units in the same order: Tango's score interval (1998) where
-    both are 0 or 1, else Student's.
+    """Estimate the mean of first - second, both (n,) for the same units in the same order.
 
-    A unit that lacks either (NaN) is left out; `n` says how many are left. Raises ValueError for unequal lengths.
+    Tango's score interval (1998) if all values are 0 or 1, else Student's. Units with a NaN are left out; `n` counts
+    the others. Raises ValueError for unequal lengths.
     """
     one, two = _vector(first), _vector(second)
     if len(one) != len(two):
@@ -126,8 +130,11 @@ def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
 
 
 def estimate_contrast(first: ArrayLike, second: ArrayLike) -> Estimate:
-    """The mean of `first` (n,) less that of `second` (m,), of units that have nothing to do with each other: Welch's
-    interval (1947). NaN is left out; it takes two values on either side."""
+    """Estimate the mean of `first` (n,) minus that of `second` (m,) for independent units, with Welch's interval
+    (1947).
+
+    NaN is left out. An interval needs two values on each side.
+    """
     one, two = (_keep_finite(each)[0] for each in (first, second))
     n = len(one) + len(two)
     if not len(one) or not len(two):
@@ -144,7 +151,8 @@ def estimate_contrast(first: ArrayLike, second: ArrayLike) -> Estimate:
 
 
 def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
-    """The difference of two shares of the same n, of which `gained` have the first alone and `lost` the second."""
+    """Estimate the difference of two shares of the same n: `gained` units have only the first, `lost` only the
+    second."""
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     value = (gained - lost) / n
 
@@ -160,11 +168,11 @@ def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
 
 
 def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Estimate:
-    """Which share of the gap from `base` to `ceiling` was closed: (mean reached - mean base) / (ceiling - base), with
-    Fieller's interval of a ratio of means (1954).
+    """Estimate which share of the gap from `base` to `ceiling` was closed.
 
-    All (seeds,), of the same seeds in the same order. Below 0 and above 1 are possible. None where there is no gap to
-    close, and no interval where there may be none. Raises ValueError for unequal lengths.
+    The share is (mean reached - mean base) / (mean ceiling - mean base), with Fieller's interval of a ratio of means
+    (1954). All are (seeds,) for the same seeds in the same order. Values below 0 and above 1 are possible. The
+    figure is None without a gap, and has no interval if the gap may be 0. Raises ValueError for unequal lengths.
     """
     sides = [_vector(each) for each in (reached, base, ceiling)]
     if len({len(each) for each in sides}) > 1:
@@ -188,12 +196,13 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
 
 
 def _find_student(degrees: float) -> float:
-    """Student's t that 95 % lie within; 0 for no degrees of freedom."""
+    """Return the two-sided 95 % quantile of Student's t; 0 for no degrees of freedom."""
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees > 0 else 0.0
 
 
 def _bound(value: float, low: float, high: float, n: int) -> Estimate:
-    """With its interval, unless that is a point: then so few cases, or such equal ones, tell nothing of others."""
+    """Return the estimate with its interval, unless that is a point: so few or so equal cases tell nothing about
+    others."""
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
     if high - low <= _NEAR * max(1.0, abs(value)):
@@ -202,7 +211,7 @@ def _bound(value: float, low: float, high: float, n: int) -> Estimate:
 
 
 def _keep_finite(values: ArrayLike, clusters: Sequence[object] | None = None) -> tuple[Floats, NDArray[np.str_] | None]:
-    """Finite values, and the names of their clusters. Raises ValueError if there is not a name for each."""
+    """Return the finite values and the names of their clusters. Raises ValueError if their lengths differ."""
     every = _vector(values)
     there = np.isfinite(every)
     if clusters is None:
@@ -213,5 +222,5 @@ def _keep_finite(values: ArrayLike, clusters: Sequence[object] | None = None) ->
 
 
 def _vector(values: ArrayLike) -> Floats:
-    """None becomes NaN."""
+    """Convert to a vector; None becomes NaN."""
     return np.asarray(values, np.float64).reshape(-1)

@@ -1,4 +1,4 @@
-"""How far people who judged the same image agree: the share of pairs of answers that are equal."""
+"""Agreement of people who judged the same image: the share of equal pairs of answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from workers.record.estimates import Estimate
 
 
 def measure_agreement(said: Sequence[Sequence[str]]) -> Estimate:
-    """`said`: for each image the answers of different people. The share of equal pairs, averaged over images.
+    """Return the share of equal pairs of answers, averaged over images. `said` holds the answers of different people
+    per image.
 
-    Images with fewer than two answers are left out; `n` counts the others. The interval is Wilson's over images, since
-    the pairs of one image are not independent.
+    Images with fewer than two answers are left out; `n` counts the others. Wilson's interval is over images, because
+    pairs of one image are not independent.
     """
     shares = [_share_equal(answers) for answers in said if len(answers) > 1]
     if not shares:

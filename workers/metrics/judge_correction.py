@@ -1,13 +1,13 @@
-"""r and the base rate of a label, corrected for the errors of the judge that said which images show it.
+"""Corrects r and the base rate of a label for the errors of the judge that says which images show it.
 
-A judge that sees too much and misses some makes r smaller than that of the label. Where its errors do not depend on
-the activation, both can be undone. With q the share that it calls described, a its share of false positives and b that
-of false negatives, the true base rate is p = (q - a) / (1 - a - b) (Rogan and Gladen 1978). Its answers then covary
-with activation (1 - a - b) times as much as the truth does, and their variance is q (1 - q) in place of p (1 - p), so
-that r is sqrt(p (1 - p) / (q (1 - q))) (1 - a - b) times the r of the truth.
+A judge with false positives and misses makes r smaller than the label's true r. If its errors do not depend on the
+activation, this can be undone. With q the share that it calls described, a its rate of false positives and b that of
+false negatives, the true base rate is p = (q - a) / (1 - a - b) (Rogan and Gladen 1978). Its answers covary with
+activation (1 - a - b) times as much as the truth does, and their variance is q (1 - q) instead of p (1 - p). So r is
+sqrt(p (1 - p) / (q (1 - q))) (1 - a - b) times the true r.
 
-The assumption fails where a judge errs on just those images that the unit errs on as well, such as two networks that
-take one toy for another: then r is too high before it is corrected, and the more so afterwards.
+The assumption fails if a judge errs on the same images as the unit, such as two networks that confuse the same toys.
+Then r is too high before correction, and even higher after it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from workers.record.label_checks import MIN_POSITIVES, CorrectedFigures, JudgeEr
 Floats = NDArray[np.float64]
 
 MIN_SKILL = 0.1
-"""1 - false positives - false negatives below which a judge is too near to chance for its errors to be undone."""
+"""A judge with a smaller 1 - false positives - false negatives is too close to chance to be corrected."""
 _LOST = 0.05
-"""Share of draws that may be impossible before there is no interval."""
+"""If more than this share of draws is impossible, no interval is given."""
 
 
 def correct_figures(
@@ -38,11 +38,11 @@ def correct_figures(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> CorrectedFigures | None:
-    """What r and the base rate would be by a judge without error; arguments as for `score_natural`.
+    """Return r and the base rate corrected for the judge's errors. Arguments as for `score_natural`.
 
-    Answers count as yes or no, since that is what `error` was measured of. None where either share of errors, or r,
-    could not be measured. Intervals draw images anew, and both shares of errors from what the known cases leave open
-    (a beta distribution, by Jeffreys' prior).
+    Answers count as yes or no, as when `error` was measured. None if an error rate or r could not be measured.
+    Intervals resample images and draw both error rates from their posterior (a beta distribution with Jeffreys'
+    prior).
     """
     sample = _read_sample(activations, answers, weights)
     wrong, missed = error.false_positives.value, error.false_negatives.value
@@ -75,7 +75,7 @@ def _read_sample(activations: ArrayLike, answers: ArrayLike, weights: ArrayLike 
 
 
 def _undo(r: Floats, called: Floats, wrong: Floats, missed: Floats) -> Floats:
-    """Corrected r and base rate, (2, draws) of vectors (draws,); NaN where errors account for all that is seen."""
+    """Return corrected r and base rate, (2, draws); NaN if the errors alone explain the answers."""
     skill = 1 - wrong - missed
     able = skill >= MIN_SKILL
     true = np.where(able, (called - wrong) / np.where(able, skill, 1.0), np.nan)
@@ -86,7 +86,7 @@ def _undo(r: Floats, called: Floats, wrong: Floats, missed: Floats) -> Floats:
 
 
 def _draw(sample: NaturalSample, error: JudgeError, seed: int, resamples: int) -> Floats:
-    """Corrected r and base rate of resampled images and of errors that the known cases leave open: (2, resamples)."""
+    """Return corrected r and base rate for resampled images and error rates, (2, resamples)."""
     groups, counts = sample.group()
     parts = []
     for rows in draw_weights(counts, resamples, seed):
@@ -112,7 +112,7 @@ def _bound(value: float, drawn: Floats, n: int) -> Estimate:
 
 
 def _explain(called: float, wrong: float, missed: float) -> str:
-    """Why the errors cannot be undone."""
+    """Return why the errors cannot be undone."""
     if 1 - wrong - missed < MIN_SKILL:
         return "cannot be corrected: on known images the judge is hardly better than chance"
     if called <= wrong:

@@ -1,4 +1,4 @@
-"""How often a judge of presence errs, on images of which the truth is known. Stands beside every figure it gives."""
+"""The error rate of a judge of presence on images with known truth. Shown beside every figure from that judge."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from workers.metrics.intervals import estimate_share
 from workers.record.label_checks import JudgeError
 
 PRESENT = 0.5
-"""A probability from which on an answer counts as "it is there"."""
+"""Answers from this probability on count as present."""
 
 
 def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool]) -> JudgeError:
-    """Shares of absent images called present and of present ones called absent, with Wilson intervals.
+    """Return the shares of absent images called present and of present images called absent, with Wilson intervals.
 
-    Answers are probabilities in [0, 1], None where none could be read: these are counted apart, in neither share;
-    `n` is the images with an answer. Raises ValueError for unequal lengths.
+    Answers are probabilities in [0, 1], None if unreadable. Unreadable answers are counted separately and are in
+    neither share; `n` counts the others. Raises ValueError for unequal lengths.
     """
     known = [(said >= PRESENT, true) for said, true in zip(answers, truths, strict=True) if said is not None]
     called = {wanted: [said for said, true in known if true is wanted] for wanted in (False, True)}

@@ -1,7 +1,7 @@
-"""How the members of a circuit go together where its label says, and which of them the label explains.
+"""How the members of a circuit respond together where its label says, and which members the label explains.
 
-The activation of a circuit is a mean, so that a label may predict it well though some member follows it not at all:
-r without a member rises where it is left out, and falls where it carries the label.
+The activation of a circuit is a mean, so a label may predict it well although some member does not follow it. r
+without a member rises if the label does not explain that member, and falls if the member carries the label.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _Floats = NDArray[np.float64]
 def score_members(
     members: Sequence[CircuitMember], shares: ArrayLike, presence: ArrayLike, weights: ArrayLike | None = None
 ) -> CircuitFindings:
-    """`shares` (n, members): activation / threshold; `presence` and `weights` (n,) as for `score_natural`."""
+    """Return the findings. `shares` (n, members) are activation / threshold; `presence` and `weights` (n,) as for
+    `score_natural`."""
     values, there = np.asarray(shares, np.float64), np.asarray(presence, np.float64)
     heavy = np.ones_like(there) if weights is None else np.asarray(weights, np.float64)
     kept = np.isfinite(there) & np.isfinite(values).all(1)
@@ -42,7 +43,7 @@ def score_members(
 
 
 def _count_states(is_on: NDArray[np.bool_], weights: _Floats) -> MemberStates:
-    """Of a circuit with one member, which is off or on, no image has one of several off."""
+    """Return the shares of images by how many members are on. With a single member, `one_off` is 0."""
     if not weights.sum() > 0:
         return MemberStates(len(is_on))
     off = (~is_on).sum(1)
@@ -53,7 +54,7 @@ def _count_states(is_on: NDArray[np.bool_], weights: _Floats) -> MemberStates:
 
 
 def _find_off_alone(is_on: NDArray[np.bool_], weights: _Floats) -> list[float | None]:
-    """For each member the share of images on which it alone is off."""
+    """Return for each member the share of images on which it alone is off."""
     if not weights.sum() > 0:
         return [None] * is_on.shape[1]
     one_off = ((~is_on).sum(1) == 1) & (is_on.shape[1] > 1)
@@ -73,7 +74,7 @@ def _correlate_without(values: _Floats, presence: _Floats, weights: _Floats) -> 
 
 
 def _correlate(activations: _Floats, presence: _Floats, weights: _Floats) -> float | None:
-    """None where either is constant."""
+    """Return r, or None if either side is constant."""
     if not weights.sum() > 0:
         return None
     found = float(correlate(activations, presence, weights[None])[0])

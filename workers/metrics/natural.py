@@ -1,7 +1,7 @@
-"""How well a label says what natural images do to a unit: activation against presence on a held-out sample.
+"""How well a label predicts a unit on natural images: activation against presence on a held-out sample.
 
-The headline of every label check. Pearson's correlation and average precision fall both when a label is too narrow and
-when it is too broad, which most figures do not (Oikarinen, Yan and Weng, ICML 2025, "NeuronEval").
+This is the main result of every label check. Pearson's correlation and average precision fall both when a label is
+too narrow and when it is too broad, unlike most figures (Oikarinen, Yan and Weng, ICML 2025, "NeuronEval").
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ Floats = NDArray[np.float64]
 
 RESAMPLES = 1_000
 PRESENT = 0.5
-"""A probability from which on a label is taken to be there, where it must be yes or no."""
+"""Probability from which a concept counts as present, if yes or no is needed."""
 WANTED = 50
-"""Positives that images are measured for where there are images enough: r then has an interval of about 0.12 where the
-unit is silent but for its concept, and hardly a sample has fewer than `MIN_POSITIVES`."""
+"""Positives to measure, if there are enough images. r then has an interval of about 0.12 for a unit that responds to
+nothing else, and few samples have fewer than `MIN_POSITIVES`."""
 STEP = 1_000
-"""Numbers of images are multiples of it, so that labels of a layer are measured on the same ones."""
+"""Numbers of images are multiples of this, so that labels of a layer are measured on the same images."""
 _FLAT = 1e-12
-"""Variance, of standardised values, below which they count as constant."""
+"""Standardized values with a smaller variance count as constant."""
 
 
 @dataclass(frozen=True)
 class Decile:
-    """A tenth of the images, by activation."""
+    """A tenth of the images by activation."""
 
     low: float | None
     high: float | None
-    """Its lowest and highest activation; None without images, since equal activations stay together."""
+    """Its lowest and highest activation; None if it is empty, which happens because equal activations stay together."""
     n: int
     present: float | None
     """Mean presence, in [0, 1]."""
     r: float | None
-    """Pearson's correlation within it; None where either side is constant."""
+    """Pearson's correlation within it; None if either side is constant."""
 
 
 @dataclass(frozen=True)
 class NaturalScores:
-    """How activation goes with presence over a sample of natural images; n of each figure counts images."""
+    """How activation and presence are related over a sample of natural images. The n of each figure counts images."""
 
     r: Estimate
     """Pearson's correlation."""
     auprc: Estimate
-    """Average precision of activation as a score for presence; without knowledge it is the base rate."""
+    """Average precision of activation as a score for presence. The chance level is the base rate."""
     f1: float | None
-    """Of "activation above the threshold" as a guess at presence; None without a threshold, or where none shows it."""
+    """F1 of "activation above the threshold" as a prediction of presence; None without a threshold or positives."""
     p_value: float | None
-    """Of r = 0, by a permutation test; None where there is no r."""
+    """p-value of r = 0 from a permutation test; None without r."""
     threshold: float | None
     base_rate: float | None
     """Mean presence, in [0, 1]."""
     positives: int
-    """Images that show what the label says, from a presence of `PRESENT` on."""
+    """Images with a presence of at least `PRESENT`."""
     n: int
     """Images with an answer and an activation."""
     missing: int
-    """Images left out since either is missing."""
+    """Images without an answer or an activation, which are left out."""
     deciles: tuple[Decile, ...]
-    """Ten, lowest activations first; none without images."""
+    """Ten, lowest activations first; empty without images."""
 
 
 @dataclass(frozen=True)
 class Surprises:
-    """Positions of images that a label gets wrong most, worst first."""
+    """Positions of the images that contradict a label most, worst first."""
 
     bright: tuple[int, ...]
-    """Absent, though the unit is at its brightest."""
+    """Concept absent, although the unit is brightest."""
     dark: tuple[int, ...]
-    """Present, though the unit is at its darkest."""
+    """Concept present, although the unit is darkest."""
 
 
 def score_natural(
@@ -90,10 +90,11 @@ def score_natural(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> NaturalScores:
-    """Score a label by activations (n,) and presence (n,): bool, or a probability in [0, 1]; NaN where unknown.
+    """Score a label by activations (n,) and presence (n,), bool or a probability in [0, 1]; NaN if unknown.
 
-    `weights` (n,) say how many images each stands for in a sample that is not uniform (see `strata`), on any scale, 0
-    and more. With no `resamples` there are figures alone. Raises ValueError for unequal lengths or values out of range.
+    `weights` (n,) say how many images each stands for in a non-uniform sample (see `strata`), on any scale,
+    non-negative. Without `resamples` there are no intervals. Raises ValueError for unequal lengths or values out of
+    range.
     """
     every, kept = _read(activations, presence, weights)
     acts, there, heavy = (each[kept] for each in every)
@@ -124,17 +125,20 @@ def score_natural(
 
 
 def plan_images(positives: int, n: int) -> int:
-    """How many images, with those of a pilot of `n` among them, should show what a label says `WANTED` times, if
-    `positives` of the pilot do. Of none, Laplace's rule takes one more image to show it and one more not to."""
+    """Return how many images, with the pilot's `n` among them, should contain `WANTED` positives, if the pilot has
+    `positives`.
+
+    Laplace's rule of succession handles a pilot without positives: it adds one positive and one negative.
+    """
     if positives >= WANTED:
         return n
     return max(n, STEP * math.ceil(WANTED * (n + 2) / (positives + 1) / STEP))
 
 
 def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
-    """Pearson's correlation of two vectors (n,), once for each row of weights (rows, n); NaN where either is constant.
+    """Return Pearson's correlation of two vectors (n,) for each row of weights (rows, n); NaN if either is constant.
 
-    Nothing is missing; weights are 0 and more.
+    No value may be missing, and weights are non-negative.
     """
     one, two = _standardise(activations), _standardise(presence)
     total = weights.sum(1)
@@ -147,7 +151,7 @@ def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
 
 
 def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) -> Surprises:
-    """The images that speak most against a label, up to `count` each way; arguments as for `score_natural`."""
+    """Return the images that contradict a label most, up to `count` of each kind. Arguments as for `score_natural`."""
     (acts, there, _), kept = _read(activations, presence, None)
     order = np.argsort(acts, kind="stable")
     seen = there >= PRESENT
@@ -157,7 +161,7 @@ def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) 
 
 
 def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
-    """A figure, with an interval where there are images enough of either kind."""
+    """Return a figure, with an interval if there are enough positives and negatives."""
     n = len(sample.activations)
     kind, fewer = min(("positives", positives), ("negatives", n - positives), key=lambda each: each[1])
     if resamples and fewer >= MIN_POSITIVES:
@@ -169,7 +173,8 @@ def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, 
 
 
 def _agree(r: Estimate, p_value: float | None) -> Estimate:
-    """With 0 in the interval where the test cannot tell r from 0, as where unit and label never meet."""
+    """Include 0 in the interval if the test cannot distinguish r from 0, for example if unit and label never
+    coincide."""
     if p_value is None or r.low is None or r.high is None or p_value <= 1 - CONFIDENCE:
         return r
     return Estimate(r.value, min(r.low, 0.0), max(r.high, 0.0), r.n)
@@ -178,7 +183,8 @@ def _agree(r: Estimate, p_value: float | None) -> Estimate:
 def _read(
     activations: ArrayLike, presence: ArrayLike, weights: ArrayLike | None
 ) -> tuple[tuple[Floats, Floats, Floats], NDArray[np.bool_]]:
-    """The three vectors, and where nothing is missing. Raises ValueError for unequal lengths or values out of range."""
+    """Return the three vectors, and where all are known. Raises ValueError for unequal lengths or values out of
+    range."""
     acts, there = (np.asarray(each, np.float64) for each in (activations, presence))
     heavy = np.ones_like(acts) if weights is None else np.asarray(weights, np.float64)
     if not acts.shape == there.shape == heavy.shape or acts.ndim != 1:
@@ -194,7 +200,7 @@ def _read(
 
 
 def _explain_undefined(activations: Floats, presence: Floats) -> str:
-    """Why there is no correlation, "" if there is one."""
+    """Return why the correlation is undefined; "" if it is defined."""
     if np.ptp(activations) == 0:
         return f"every image has the same activation, {activations[0]:.4g}"
     if np.ptp(presence) == 0:
@@ -203,21 +209,22 @@ def _explain_undefined(activations: Floats, presence: Floats) -> str:
 
 
 def _standardise(values: Floats) -> Floats:
-    """Mean 0 and standard deviation 1; zeros for a constant."""
+    """Return values with mean 0 and standard deviation 1; zeros for a constant."""
     centred = values - values.mean()
     spread = centred.std()
     return centred / spread if spread > 0 else np.zeros_like(centred)
 
 
 def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats) -> Floats:
-    """Harmonic mean of precision and recall: twice the hits over all guessed and all there, (rows,)."""
+    """Return the harmonic mean of precision and recall, (rows,): twice the hits over predicted plus present."""
     guessed = (activations > threshold).astype(np.float64)
     both = weights @ (guessed + presence)
     return np.divide(2 * (weights @ (guessed * presence)), both, out=np.full_like(both, np.nan), where=both > 0)
 
 
 def _split_deciles(activations: Floats, presence: Floats, weights: Floats) -> tuple[Decile, ...]:
-    """Ten parts of equal weight by activation; equal activations stay together, in the part of their middle."""
+    """Split into ten parts of equal weight by activation. Equal activations stay together, in the part of their
+    middle."""
     _, group = np.unique(activations, return_inverse=True)
     sizes = np.bincount(group, weights)
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()

@@ -1,8 +1,8 @@
-"""Intervals of r and AUPRC that hold where few images show what a label says, and the test of r = 0. Used by `natural`.
+"""Intervals of r and AUPRC that are valid with few positives, and the test of r = 0. Used by `natural`.
 
-A bootstrap cannot draw what the sample lacks: without an image that is dark though the label describes it, no resample
-has one, and the interval ends short of the truth; where unit and label never meet, every resample has the same r. So it
-is made again with one more image, as the exact limits of a count take one more case (Garwood 1936).
+A bootstrap cannot draw what the sample lacks. Without a dark image that the label describes, no resample has one,
+and the interval ends short of the truth; if unit and label never coincide, every resample has the same r. So the
+bootstrap is repeated with one more image, as exact limits of a count add one more case (Garwood 1936).
 """
 
 from __future__ import annotations
@@ -18,36 +18,38 @@ from workers.record.estimates import Estimate
 
 Floats = NDArray[np.float64]
 Figure = Callable[[Floats, Floats, Floats], Floats]
-"""Of activations (n,), presence (n,) and rows of weights (rows, n): a value for each row, NaN where there is none."""
+"""Maps activations (n,), presence (n,) and weights (rows, n) to a value for each row, NaN if undefined."""
 
 _BLOCK = 4_000_000
-"""Numbers held at a time while resampling, so that many images do not fill the memory."""
+"""Numbers in memory at a time while resampling."""
 _LOST = 0.05
-"""Share of resamples in which a figure may be undefined before its interval is given up."""
+"""If a figure is undefined in more than this share of resamples, it gets no interval."""
 _FLAT = 1e-12
-"""Variance of presence below which it counts as constant."""
+"""Presence with a smaller variance counts as constant."""
 _AS_IT_IS, _AGAINST, _FOR = (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-"""Which of the images of `NaturalSample.imagine` a bootstrap has."""
+"""Which of the images of `NaturalSample.imagine` a bootstrap includes."""
 
 
 @dataclass(frozen=True)
 class NaturalSample:
-    """Activations, presence in [0, 1] and weights of images, each (n,); nothing is missing, and n is at least 1."""
+    """Activations, presence in [0, 1] and weights of n >= 1 images, each (n,), without missing values."""
 
     activations: Floats
     presence: Floats
     weights: Floats
 
     def group(self) -> tuple[NaturalSample, Floats]:
-        """Equal images as one, and how many each stands for, (groups,): most units are silent on most images."""
+        """Merge equal images. Returns them and their counts, (groups,). This helps because most units are silent on
+        most images."""
         kinds, counts = np.unique(np.stack(astuple(self)), axis=1, return_counts=True)
         return NaturalSample(*kinds), counts.astype(np.float64)
 
     def imagine(self) -> NaturalSample:
-        """Three images that one more draw might bring: dark though described, bright though not, bright and described.
+        """Return three images that one more draw could add: dark but described, bright but not described, bright and
+        described.
 
-        Bright is the mean of as many of the brightest images as the label describes, dark that of the others; each
-        weighs what those do. n is at least 2.
+        Bright is the mean of the brightest images, as many as the label describes; dark is the mean of the others.
+        Each has the mean weight of those. n is at least 2.
         """
         count = min(max(round(float(self.presence.sum())), 1), len(self.activations) - 1)
         order = np.argsort(-self.activations, kind="stable")
@@ -60,11 +62,12 @@ class NaturalSample:
 
 
 def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
-    """A figure of a sample, and what three Bayesian bootstraps (Rubin 1981) span together.
+    """Estimate a figure with the union of three Bayesian bootstrap intervals (Rubin 1981).
 
-    One is of the images as they are, and moved by twice its bias; one has images that speak against the label besides,
-    and gives a lower end; one has an image that speaks for it, and gives an upper end.
+    The first uses the images as they are, and is also shifted by twice its bias. The second adds images that
+    contradict the label and gives a lower end. The third adds an image that supports it and gives an upper end.
     """
+    # 1. Add the three imagined images; each bootstrap gives those that it excludes weight 0
     value = float(figure(sample.activations, sample.presence, sample.weights[None])[0])
     groups, counts = sample.group()
     wider = NaturalSample(*map(np.append, astuple(groups), astuple(sample.imagine())))
@@ -77,6 +80,7 @@ def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resam
     n = len(sample.activations)
     if min(len(plain), len(lower), len(upper)) < (1 - _LOST) * resamples:
         return Estimate(value, n=n, why="too few values for an interval: it is undefined in many resamples")
+    # 2. Percentile ends, the same ends moved by the bias, and the ends of the two other bootstraps: the widest count
     tail, shift = (1 - CONFIDENCE) / 2, 2 * (float(plain.mean()) - value)
     low, high = np.quantile(plain, (tail, 1 - tail))
     low = min(value, low, low - shift, np.quantile(lower, tail))
@@ -85,12 +89,11 @@ def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resam
 
 
 def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> float:
-    """The chance of an r so far from 0, either way, if presence had nothing to do with activation: a permutation test
-    (Fisher 1935), which holds for any number of positives. Neither side is constant.
+    """Return the two-sided p-value of r by a permutation test (Fisher 1935), valid for any number of positives.
 
-    Of a weighted sample it holds where the draws depend on activations alone. Where they depend on a guess at presence
-    too, described images weigh little, and permuting gives their presence to heavier ones: the permuted r varies more
-    than the true one, so that p is too large rather than too small.
+    Neither side may be constant. For a weighted sample the test is valid if draws depend on activations alone. If
+    they also depend on a guess at presence, described images have low weights and permuting moves their presence to
+    heavier images. The permuted r then varies more than the true one, so p is too large and never too small.
     """
     shares = sample.weights / sample.weights.sum()
     pull = shares * (sample.activations - shares @ sample.activations)
@@ -98,19 +101,22 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     values, rng = sample.presence[found], np.random.default_rng(seed)
 
     def distance(places: NDArray[np.int64]) -> float:
-        """How far r is from 0 with the presence of those images in these places, but for a constant factor."""
+        """Return how far r is from 0 with those images' presence at these positions, up to a constant factor."""
         mean = float(shares[places] @ values)
         spread = float(shares[places] @ values**2) - mean * mean
         return float(abs(pull[places] @ values) / np.sqrt(spread)) if spread > _FLAT else 0.0
 
-    least = distance(found) * (1 - 1e-9)  # the same sum in another order differs in its last bit
+    # The same sum in another order differs in its last bit
+    least = distance(found) * (1 - 1e-9)
     draws = (rng.choice(len(shares), len(found), replace=False) for _ in range(permutations))
     return (1 + sum(distance(places) >= least for places in draws)) / (1 + permutations)
 
 
 def draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
-    """Weights of a Bayesian bootstrap, not normalised: blocks of (some resamples, groups). An image has an exponential
-    variate, and a group of equal ones the sum of theirs, which is a gamma variate."""
+    """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups).
+
+    Each image gets an exponential variate. A group of equal images gets the sum of theirs, which is a gamma variate.
+    """
     rng = np.random.default_rng(seed)
     rows = max(1, min(resamples, _BLOCK // len(counts)))
     for start in range(0, resamples, rows):

@@ -1,4 +1,4 @@
-"""The baseline labeller: sees the exemplars of a unit once and names them, as MILAN does (Hernandez et al. 2022).
+"""The baseline labeller: sees the exemplars of a unit once and labels it, as MILAN does (Hernandez et al. 2022).
 
 No experiments, no second look, no dialogue.
 """
@@ -18,13 +18,13 @@ them by OR; if only where another is there too, say "a ..., when a ... is also i
 LABEL: ..."""
 
 _MAX_LABEL_CHARS = 200
-"""Characters of a label."""
+"""Maximum length of a label."""
 
 
 def ask_for_label(masked: Sequence[str], activations: Sequence[float] = ()) -> list[Message]:
-    """The conversation: keys of masked exemplars, best first, with their activations if these shall be told.
+    """Return the conversation with the keys of masked exemplars, best first, and optionally their activations.
 
-    Raises ValueError without exemplars: there is nothing to label a unit by that no image excites.
+    Raises ValueError without exemplars, because there is nothing to derive a label from.
     """
     if not masked:
         raise ValueError("A unit without exemplars cannot be labelled by them: choose one that some image excites.")
@@ -36,6 +36,6 @@ def ask_for_label(masked: Sequence[str], activations: Sequence[float] = ()) -> l
 
 
 def parse_one_label(reply: str) -> str | None:
-    """The label of a reply; None if it gives none in the form asked for, or one that is no phrase but an essay."""
+    """Return the label of a reply; None if it has none in the requested form, or one that is too long for a phrase."""
     label = read_line(reply, "LABEL")
     return label if label and len(label) <= _MAX_LABEL_CHARS else None

@@ -1,7 +1,7 @@
-"""Does an image show what a label says? Asked of a model that sees, a few images at a time.
+"""Asks a vision-language model, a few images at a time, whether images show what a label says.
 
-It knows neither the unit nor its activations, so that its answers can be held against them. Called by the check of
-labels; `judge_error` says how often such a judge errs.
+The model knows neither the unit nor its activations, so that its answers can be compared with them. Used by label
+checks. `judge_error` measures how often such a judge errs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import ImagePart, Message
 
 MAX_IMAGES = 8
-"""Images of one message."""
+"""Maximum number of images in one message."""
 
 LOOKER = """\
 You judge whether images show what a short description says. Judge each image by itself and by what can be seen in it
 alone. If the description names alternatives, one of them is enough; if it names a condition, it must be met too. For
-each image say how likely it is, from 0 to 100 percent, that somebody who looks closely would agree that the description
+each image say how likely it is, from 0 to 100 percent, that a person who looks closely would agree that the description
 holds: 0 for certainly not, 100 for certainly. Answer with one line for each image and nothing else:
 IMAGE 1: ..."""
 
@@ -30,9 +30,9 @@ _SAID = re.compile(r"(?:(yes|no)\b[\s,;:(]*)?(?:(\d{1,3}(?:\.\d+)?)\s*(?:%|perce
 
 
 def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False) -> list[Message]:
-    """The conversation about 1 to `MAX_IMAGES` images, by their keys; about their bright parts where they are marked.
+    """Return the conversation about 1 to `MAX_IMAGES` images by key, or about their bright parts if they are `marked`.
 
-    Raises ValueError for fewer or more.
+    Raises ValueError for another number of images.
     """
     if not 1 <= len(images) <= MAX_IMAGES:
         raise ValueError(f"{len(images)} images in one question: ask about 1 to {MAX_IMAGES} at a time.")
@@ -47,10 +47,10 @@ def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False)
 
 
 def parse_presence(reply: str, count: int) -> list[float | None]:
-    """For each image the probability in [0, 1]; None where no answer can be read.
+    """Return the probability in [0, 1] for each image; None for an unreadable answer.
 
-    "yes" and "no" alone count as 1 and 0. An answer that says yes and a percentage below 50, or the like, is none; so
-    is a number between 0 and 1, which may be a share or a percentage.
+    "yes" and "no" alone count as 1 and 0. A contradiction such as "yes" with a percentage below 50 is unreadable. So
+    is a number between 0 and 1, which could be a share or a percentage.
     """
     found = read_lines(reply, "IMAGE")
     return [_read_answer(found.get(number, "")) for number in range(1, count + 1)]

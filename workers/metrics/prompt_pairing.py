@@ -1,7 +1,8 @@
-"""From a pool of prompts, those that a label entails most and least: MAIA's pooled comparison.
+"""Chooses from a pool of prompts those that a label entails most and least: MAIA's pooled comparison.
 
-Prompts written from all methods' labels are pooled, so that no label is tested on its own author's prompts alone (Rott
-Shaham et al. 2024, section 4). Whoever pairs sees no image and does not know whose label or prompt it reads.
+The pool has prompts written from all methods' labels, so that no label is tested only on its own author's prompts
+(Rott Shaham et al. 2024, section 4). The model that chooses sees no image and does not know whose labels and prompts
+it reads.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ LEAST: ..."""
 
 @dataclass(frozen=True)
 class PairedPrompts:
-    """Positions in the pool, from 0, the clearest first."""
+    """Positions in the pool from 0, clearest first."""
 
     most: tuple[int, ...]
     least: tuple[int, ...]
 
 
 def ask_for_pairing(label: str, pool: Sequence[str], count: int = COUNT) -> list[Message]:
-    """The conversation. Raises ValueError if the pool is too small for two choices of `count`."""
+    """Return the conversation. Raises ValueError if the pool is too small for two choices of `count`."""
     if len(pool) < 2 * count:
         raise ValueError(f"{len(pool)} prompts are too few to choose {count} and {count}: pool more, or choose fewer.")
     lines = [f"{number}. {quote(prompt)}" for number, prompt in enumerate(pool, 1)]
@@ -42,7 +43,8 @@ def ask_for_pairing(label: str, pool: Sequence[str], count: int = COUNT) -> list
 
 
 def parse_pairing(reply: str, pool: int, count: int = COUNT) -> PairedPrompts | None:
-    """The choices of a reply from a pool of so many; None unless each has `count` numbers of the list, none twice."""
+    """Return the choices from a pool of this size; None unless there are `count` valid numbers for each, without
+    repeats."""
     sides = [_read_numbers(read_line(reply, key)) for key in ("MOST", "LEAST")]
     every = [number for side in sides for number in side]
     whole = all(len(side) == count for side in sides) and len({*every}) == len(every)
@@ -53,6 +55,6 @@ def parse_pairing(reply: str, pool: int, count: int = COUNT) -> PairedPrompts | 
 
 
 def _read_numbers(line: str) -> list[int]:
-    """Numbers and what may stand between them; empty if there is anything else."""
+    """Return the numbers of a list; empty if the line contains anything else."""
     plain = re.sub(r"\band\b|[\s,;#\[\].]+", " ", line).split()
     return [int(word) for word in plain] if all(re.fullmatch(r"[0-9]{1,4}", word) for word in plain) else []

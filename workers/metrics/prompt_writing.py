@@ -1,7 +1,7 @@
-"""From a label alone, prompts of images that should excite its unit and of images that should not.
+"""Writes prompts from a label alone, for images that should activate its unit and for images that should not.
 
 MAIA's predictive evaluation asks for 7 and 7 (Rott Shaham et al. 2024, section 4), SAIA for 10 and 10 that differ in
-one attribute each (2510.21704). The writer knows nothing of the unit but the label. Called by the label check.
+one attribute each (2510.21704). The model that writes them knows only the label. Used by label checks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ NEUTRAL 1: ..."""
 def ask_for_prompts(
     label: str, positives: int = COUNT, neutrals: int = COUNT, *, vocabulary: str = "", contrast: bool = False
 ) -> list[Message]:
-    """The conversation. `vocabulary` is what the generator can draw, "" if anything; `contrast`: near misses."""
+    """Return the conversation. `vocabulary` is what the generator can draw, "" for anything; `contrast` asks for
+    near misses."""
     rules = [WRITER, DATA, *([CONTRAST] if contrast else [])]
     rules += [f"The text-to-image model is limited. {vocabulary}"] if vocabulary else []
     question = _FORM.format(label=quote(label), positives=positives, neutrals=neutrals)
@@ -43,7 +44,7 @@ def ask_for_prompts(
 
 
 def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> WrittenPrompts | None:
-    """The prompts of a reply; None unless there are as many different ones of each as were asked for."""
+    """Return the prompts of a reply; None unless there are as many different ones of each kind as requested."""
     sides = []
     for key, count in (("POSITIVE", positives), ("NEUTRAL", neutrals)):
         found = read_lines(reply, key)

@@ -1,6 +1,6 @@
-"""How well scores put what is true before what is not: area under the curve, average precision. Exact, in plain NumPy.
+"""How well scores rank true cases before others: area under the curve and average precision. Exact, in plain NumPy.
 
-The one place of the house that computes either; also open to plug-ins.
+All code uses these functions. Plug-ins may use them too.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.floating]
 
 CHANCE = 0.5
-"""Share of choices that are right by knowing nothing."""
+"""Share of choices that guessing gets right."""
 STRONG = 0.05
-"""Share of the images that count as exciting a unit: the strongest of them."""
+"""Share of the images, the strongest ones, that count as activating a unit."""
 
 
 def area_under_curve(high: Floats, low: Floats) -> float:
-    """The chance that one of `high` exceeds one of `low`, ties counting half (Mann and Whitney 1947).
+    """Return the probability that one of `high` exceeds one of `low`; a tie counts half (Mann and Whitney 1947).
 
-    Both have one dimension, any length. NaN if either is empty.
+    Both are one-dimensional. NaN if either is empty.
     """
     if not len(high) or not len(low):
         return float("nan")
@@ -31,13 +31,13 @@ def area_under_curve(high: Floats, low: Floats) -> float:
 
 
 def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) -> float | None:
-    """Two-alternative forced choice: of an image that excites a unit and one that does not, which does its label
-    describe better? The share of pairs in which it is the exciting one; pairs that it describes alike count half.
+    """Return the accuracy of two-alternative forced choice: does the label describe an activating image better than
+    another one?
 
-    Activations (n,) and presence (n,) in [0, 1] of the same images, None where nobody could say. Exciting are the
-    strongest `STRONG` of the images that rise at least half as far above the median as the strongest of all does, so
-    that of what is rare no image counts that shows nothing of it; the others are those up to the median. None where
-    either side is empty.
+    Equal descriptions count half. Activations (n,) and presence (n,) in [0, 1] are of the same images; presence is
+    None if it could not be judged. Activating images are the strongest `STRONG` that rise at least half as far above
+    the median as the strongest of all, so that for a rare concept only images that show it count. The others are
+    those up to the median. None if either side is empty.
     """
     acts = np.asarray(activations, dtype=np.float64)
     said = np.array([np.nan if each is None else each for each in presence], dtype=np.float64)
@@ -52,17 +52,17 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
 
 
 def average_precision(scores: Floats, truth: ArrayLike) -> float:
-    """Mean of the precision at the rank of each positive, best score first; NaN without positives.
+    """Return the mean of the precision at the rank of each positive, best score first; NaN without positives.
 
-    `scores` and `truth` have shape (n,); truth is bool, or says in [0, 1] how much of a positive each is. Equal scores
-    share the precision at the end of their group, so that the order of the input does not matter.
+    `scores` and `truth` have shape (n,). Truth is bool, or a degree in [0, 1]. Equal scores share the precision at
+    the end of their group, so the order of the input does not matter.
     """
     shares = np.asarray(truth, np.float64)
     return float(weighted_average_precision(scores, shares, np.ones((1, len(shares))))[0])
 
 
 def weighted_average_precision(scores: Floats, truth: Floats, weights: Floats) -> NDArray[np.float64]:
-    """The same (resamples,) times, each with weights of its own for the images: (resamples, n), 0 and more."""
+    """Return the average precision for each row of non-negative weights (resamples, n): (resamples,)."""
     order = np.argsort(-scores, kind="stable")
     ranked, heavy = scores[order], np.asarray(weights[:, order], np.float64)
     hits = heavy * truth[order]

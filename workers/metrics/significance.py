@@ -1,4 +1,4 @@
-"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several."""
+"""Hypothesis tests, and the adjustment of several p-values."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 _MAX_EXACT, _SIGNS = 50, 10_000
-"""Pairs that are tested exactly, and ways to give them signs that are tried."""
+"""Maximum number of pairs for an exact test, and number of random sign assignments."""
 
 
 @dataclass(frozen=True)
 class RankTest:
-    """Whether paired differences are as often above 0 as below."""
+    """A test whether paired differences tend to one side of 0."""
 
     p: float | None
     """Two-sided, in [0, 1]."""
     n: int
-    """Pairs that differ."""
+    """Number of pairs that differ."""
     why: str = ""
     """Why there is no p-value."""
 
 
 def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
-    """Wilcoxon's signed-rank test (1945) of values (n,) of the same units in the same order.
+    """Return Wilcoxon's signed-rank test (1945) of values (n,) for the same units in the same order.
 
-    Units that lack either (NaN) and ties are left out. Where all differences are of one size, as of scores that are 0
-    or 1, it is the sign test. Exact up to 50 pairs: with equal differences over all signs, or 10,000 drawn ones; else
-    normal. Raises ValueError for unequal lengths.
+    Units with a NaN and ties are left out. If all differences have the same size, such as for scores of 0 or 1, it
+    is the sign test. Exact up to 50 pairs; with equal differences, 10,000 random sign assignments; above 50 pairs,
+    the normal approximation. Raises ValueError for unequal lengths.
     """
     one, two = (np.asarray(each, np.float64).reshape(-1) for each in (first, second))
     if len(one) != len(two):
@@ -48,10 +48,10 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for the whole family (Holm 1979): below 0.05, at most 1 family in 20 has a false one.
+    """Adjust p-values for the whole family (Holm 1979): below 0.05, at most 1 family in 20 has a false positive.
 
-    In the order given, in [0, 1]. NaN, a test that could not be made, stays NaN and does not count. Raises ValueError
-    for one outside [0, 1]. For many tests at once there is `record.estimates.benjamini_hochberg`.
+    Returned in the given order, in [0, 1]. NaN, for a test that could not be made, stays NaN and does not count.
+    Raises ValueError for values outside [0, 1]. For many tests at once use `record.estimates.benjamini_hochberg`.
     """
     given = np.asarray(p_values, np.float64)
     there = np.flatnonzero(~np.isnan(given))

@@ -1,16 +1,16 @@
-"""Simulation score: the activation that a label lets expect, against the activation itself.
+"""Simulation score: compares the activation that a label predicts with the measured one.
 
 From "Language models can explain neurons in language models" (Bills et al., OpenAI 2023): a simulator predicts the
-activation from the explanation, and the score is how far the prediction goes with it. Here the prediction is what the
-judge says of presence, in [0, 1], scaled to the activations by least squares on one half of the images and scored on
-the other.
+activation from the explanation, and the score is how well the prediction agrees. Here the prediction is the judge's
+presence in [0, 1], scaled to the activations by least squares on one half of the images and scored on the other.
 
-The scaling is linear, so the correlation is r of that half, whatever the judge. Explained variance is what is new: it
-also falls where the size of the response does not carry over. Of a good fit it is about r squared.
+The scaling is linear, so the correlation is r of that half. Explained variance is the new figure: it also falls if the
+size of the response does not carry over. For a good fit it is about r squared.
 
-Sanity tests (NeuronEval, 2506.05774; `tests/support/sanity.py`): explained variance falls in .99 to 1.00 of simulated
-units for half of a label and for twice as much, at base rates of 0.1, 0.05 and 0.01; in 1.00 and .98 at 0.004, and in
-.83 and .82 at 0.001, where 20,000 images show the concept 20 times. It passes where r does, but for that.
+Sanity tests (NeuronEval, 2506.05774; `tests/support/sanity.py`): explained variance falls in .99 to 1.00 of
+simulated units for half of a label and for twice as much, at base rates of 0.1, 0.05 and 0.01; in 1.00 and .98 at
+0.004, and in .83 and .82 at 0.001, where 20,000 images show the concept 20 times. Except for the last, it passes
+where r does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workers.record.other_tests import SimulationResult
 Floats = NDArray[np.float64]
 
 MIN_IMAGES = 20
-"""Images below which there are no halves to speak of."""
+"""Minimum number of images for two halves."""
 RESAMPLES = 500
 
 
@@ -39,9 +39,9 @@ def score_simulation(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> SimulationResult:
-    """Fit on one half by lot, score on the other. Vectors as for `score_natural`; unread answers are left out.
+    """Fit on a random half, score on the other. Vectors as for `score_natural`; unreadable answers are left out.
 
-    The slope is 0 at least: a label that is turned round predicts nothing. Raises ValueError for unequal lengths.
+    The slope is never negative, because an inverted label predicts nothing. Raises ValueError for unequal lengths.
     """
     acts, said = (np.asarray(each, np.float64).reshape(-1) for each in (activations, presence))
     heavy = np.ones_like(acts) if weights is None else np.asarray(weights, np.float64).reshape(-1)
@@ -71,7 +71,7 @@ def score_simulation(
 
 
 def explain_variance(activations: Floats, predicted: Floats, weights: Floats) -> Floats:
-    """1 less squared error over variance, for each row of weights (rows, n); NaN where no activation differs."""
+    """Return 1 - squared error / variance for each row of weights (rows, n); NaN if all activations are equal."""
     total = weights.sum(1)
     centred = activations - activations.mean()
     variance = weights @ centred**2 / total - (weights @ centred / total) ** 2
@@ -81,7 +81,7 @@ def explain_variance(activations: Floats, predicted: Floats, weights: Floats) ->
 
 
 def _fit(activations: Floats, presence: Floats, weights: Floats) -> tuple[float, float]:
-    """Base and slope of least squares, the slope 0 at least."""
+    """Return intercept and slope of least squares, the slope at least 0."""
     mean, middle = (float(np.average(each, weights=weights)) for each in (activations, presence))
     spread = float(np.average((presence - middle) ** 2, weights=weights))
     joint = float(np.average((presence - middle) * (activations - mean), weights=weights))
@@ -90,7 +90,7 @@ def _fit(activations: Floats, presence: Floats, weights: Floats) -> tuple[float,
 
 
 def _estimate(figure: Figure, sample: NaturalSample, seed: int, resamples: int) -> Estimate:
-    """With an interval where the scored half has images enough of either kind."""
+    """Return a figure, with an interval if the scored half has enough positives and negatives."""
     n = len(sample.activations)
     value = float(figure(sample.activations, sample.presence, sample.weights[None])[0])
     if not np.isfinite(value):

@@ -1,8 +1,8 @@
-"""Which images to ask about where every answer costs: strata of described, bright and other images.
+"""Chooses images for expensive judges: strata of described, bright and other images.
 
-Correlation and average precision are decided by few images: those that the label describes, and those that activate the
-unit. A uniform sample meets few of either where both are rare, so each kind is a stratum with a third of the draws, and
-answers are weighted back (Cochran, Sampling Techniques, 1977, chapter 5). `natural` takes the weights.
+Few images decide correlation and average precision: those that the label describes, and those that activate the
+unit. If both are rare, a uniform sample contains few of them. So each kind is a stratum with a third of the draws,
+and answers are weighted back (Cochran, Sampling Techniques, 1977, chapter 5). `natural` uses the weights.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from numpy.typing import ArrayLike, NDArray
 from workers.metrics.natural import PRESENT
 
 MIN_BRIGHT, MIN_BRIGHT_SHARE = 50, 0.05
-"""The bright stratum has at least so many images, or this share of all, if so many are above the lowest activation."""
+"""Minimum size of the bright stratum, as a number and as a share of all images, if as many are above the lowest
+activation."""
 _DESCRIBED, _BRIGHT, _REST = range(3)
 
 
 @dataclass(frozen=True)
 class StratifiedSample:
-    """Images drawn without replacement, by stratum: described, bright, rest."""
+    """Images drawn without replacement, ordered by stratum: described, bright, rest."""
 
     positions: NDArray[np.int64]
-    """(drawn,), each once."""
+    """(drawn,), without repeats."""
     weights: NDArray[np.float64]
-    """(drawn,), of mean 1: in proportion to how many images of its stratum each stands for."""
+    """(drawn,), with mean 1, in proportion to how many images of its stratum each stands for."""
 
 
 def draw_strata(activations: ArrayLike, guess: ArrayLike | None, count: int, *, seed: int = 0) -> StratifiedSample:
     """Draw `count` of n images, or all n if there are no more.
 
-    `activations` (n,). `guess` (n,) is what a cheap judge says of presence, in [0, 1], NaN where it cannot tell;
-    without one no image counts as described. Strata get equal shares; what a small one cannot use goes to the others.
-    Raises ValueError for unequal or no lengths, and for fewer draws than strata.
+    `activations` (n,). `guess` (n,) is a cheap judge's presence in [0, 1], NaN if unknown; without it no image
+    counts as described. Strata get equal shares, and the others use what a small one cannot. Raises ValueError for
+    unequal or no lengths, and for fewer draws than strata.
     """
     acts = np.asarray(activations, np.float64).reshape(-1)
     said = np.full(len(acts), np.nan) if guess is None else np.asarray(guess, np.float64).reshape(-1)
@@ -56,7 +57,8 @@ def draw_strata(activations: ArrayLike, guess: ArrayLike | None, count: int, *, 
 
 
 def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The stratum of each image, (n,). Bright are the brightest that are not described, as many as are described."""
+    """Return the stratum of each image, (n,). Bright are the brightest that are not described, as many as are
+    described."""
     strata = np.where(described, _DESCRIBED, _REST)
     wanted = max(int(described.sum()), MIN_BRIGHT, round(MIN_BRIGHT_SHARE * len(activations)))
     others = np.flatnonzero(~described)
@@ -67,7 +69,8 @@ def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> ND
 
 
 def _share_out(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """How many images are drawn of each stratum, (strata,): smallest first, an equal share of what is not given yet."""
+    """Return the number of images drawn from each stratum, (strata,): smallest first, an equal share of the
+    remainder each."""
     quotas, order = np.zeros_like(sizes), np.argsort(sizes, kind="stable")
     for place, stratum in enumerate(order):
         quotas[stratum] = min(sizes[stratum], (count - quotas.sum()) // (len(order) - place))

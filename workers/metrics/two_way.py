@@ -1,6 +1,7 @@
-"""Two labels for one unit, put before a model that sees: which fits better? Builds the question and reads the answer.
+"""Asks a vision-language model which of two labels fits a unit better. Builds the question and parses the answer.
 
-Knows neither whose the labels are nor any database; every pair is a conversation of its own. Called by `jobs.judging`.
+It knows neither whose the labels are nor any database, and every pair is a separate conversation. Used by
+`jobs.judging`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LINE = re.compile(r"^[\s*_#>`]*answer[\s*_`]*[:=][\s*_`\"']*(a|b|cannot\s+tell)
 
 
 def build_question(first: str, second: str, images: Sequence[tuple[str, str]], truth: str = "") -> list[Message]:
-    """The conversation: the truth where it is known, else pairs of keys of a masked and its raw image."""
+    """Return the conversation with the truth if it is known, else with pairs of keys of a masked and its raw image."""
     parts: list[str | ImagePart]
     if truth:
         parts = [f"The unit was built to respond to exactly this: {quote(truth)}"]
@@ -46,7 +47,7 @@ def build_question(first: str, second: str, images: Sequence[tuple[str, str]], t
 
 
 def parse_answer(reply: str) -> Answer | None:
-    """What a reply answers in its last line of that form; None if it has none."""
+    """Return the last answer of a reply in the requested form; None if it has none."""
     for line in reversed(reply.splitlines()):
         if found := _LINE.match(line):
             said = found[1].casefold()

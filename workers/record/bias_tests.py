@@ -1,4 +1,4 @@
-"""What the test of a stated bias came to, as the end of its run keeps it. `workers/bias` makes it."""
+"""The test result of a stated bias, as the end event of a run stores it. `workers/bias` computes it."""
 
 from __future__ import annotations
 
@@ -7,32 +7,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BiasTest:
-    """A bias that a conclusion states, and what the run's images say of it. A case is a prompt: of its images, the
-    mean activation, as the system gave it."""
+    """A bias that a conclusion states, and its test on the run's images.
+
+    The unit of analysis is the prompt: a prompt counts with the mean activation of its images.
+    """
 
     text: str
     """The line of the conclusion."""
     context: str
     after: int | None = None
-    """As of `StatedBias`."""
+    """See `StatedBias.after`."""
     fresh: bool = False
-    """Whether the images were drawn after it was stated, of prompts that were new then. Others made somebody state it,
-    so that their p-value is corrected for all contexts among which it may have been chosen."""
+    """True if the images were drawn after the bias was stated, from prompts that were new then.
+
+    Other images may have led the agent to state it, so their p-value is corrected for all contexts that it may have
+    been chosen from.
+    """
     inside: int = 0
-    """Prompts with the context."""
+    """Number of prompts with the context."""
     outside: int = 0
     inside_mean: float | None = None
     outside_mean: float | None = None
     effect: float | None = None
-    """Standardised difference, inside less outside (Hedges' g); None with fewer than two prompts on a side."""
+    """Standardized difference, inside minus outside (Hedges' g); None with fewer than two prompts on a side."""
     low: float | None = None
     high: float | None = None
     """Its 95 % interval (Hedges and Olkin 1985)."""
     p: float | None = None
-    """Of a permutation test of the difference of means, two-sided."""
+    """Two-sided p-value of a permutation test of the difference of means."""
     adjusted_p: float | None = None
-    """Corrected: on fresh images for all that the run stated and tested (Holm 1979), else for the contexts tried."""
+    """Corrected p-value: on fresh images for all biases that the run stated and tested (Holm 1979), else for the
+    contexts tried."""
     holds: bool = False
-    """Whether the difference goes the stated way and the corrected p is below 0.05."""
+    """True if the difference has the stated direction and the corrected p-value is below 0.05."""
     why: str = ""
     """Why it could not be tested."""

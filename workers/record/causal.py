@@ -1,6 +1,7 @@
-"""What is asked of a causal check, and what it found: units of a layer are changed, and the model's own output changes.
+"""Question and result of a causal check: units of a layer are changed, and the change of the model's output is
+measured.
 
-Plain JSON both ways. The formula of the change is in `workers.causal.rewrites`.
+Converts to plain JSON and back. The formula of the change is in `workers.causal.rewrites`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from workers.record.estimates import NONE, Estimate
 Reference = Literal["zero", "mean"]
 REFERENCES: tuple[str, ...] = get_args(Reference)
 MAX_UNITS = 1_000
-"""Units of one set."""
+"""Maximum number of units in one set."""
 MAX_FACTOR = 10.0
 MAX_LISTED = 8
 """Classes listed in each direction."""
@@ -24,20 +25,21 @@ MAX_LISTED = 8
 
 @dataclass(frozen=True)
 class CausalQuestion:
-    """Which units of a layer are changed, and how: `factor` times their distance from the reference."""
+    """Which units of a layer are changed, and how: `factor` multiplies their distance from the reference."""
 
     units: tuple[int, ...]
-    """Ascending, each once."""
+    """Ascending and unique."""
     factor: float = 0.0
     """0 ablates, 2 doubles."""
     reference: str = "zero"
-    """One of `REFERENCES`. "mean": that of the unit over all places of the images."""
+    """One of `REFERENCES`. "mean" is the unit's mean over all positions of the images."""
     seed: int = 0
-    """Of the draw of control units."""
+    """Seed for drawing control units."""
 
 
 def find_problem(question: CausalQuestion, units: int) -> tuple[str, str] | None:
-    """The field that is wrong and a sentence that says why; None for a question that a layer of `units` can answer."""
+    """Return the invalid field and a sentence that says why; None for a valid question about a layer of `units`
+    units."""
     asked = question.units
     if not asked:
         return "units", "No unit is named. Name at least one."
@@ -61,25 +63,25 @@ def find_problem(question: CausalQuestion, units: int) -> tuple[str, str] | None
 
 @dataclass(frozen=True)
 class ClassChange:
-    """What becomes of one class."""
+    """The change of one class."""
 
     number: int
     name: str
     change: Estimate
-    """Mean over images of the change of its logit."""
+    """Mean change of its logit over images."""
     probability: Estimate
-    """The same of its probability."""
+    """Mean change of its probability over images."""
     control: float | None
-    """Mean change of its logit over the draws of control units; None without any."""
+    """Mean change of its logit over the draws of control units; None without draws."""
     adjusted_p: float | None
-    """Wilcoxon's signed-rank test of the logit, adjusted for all classes (Benjamini and Hochberg)."""
+    """p-value of Wilcoxon's signed-rank test of the logit, adjusted for all classes (Benjamini and Hochberg)."""
     direction: Literal["falls", "rises", ""]
-    """"" unless the adjusted p-value is at most .05 and the 95 % interval excludes 0."""
+    """Empty unless the adjusted p-value is at most .05 and the 95 % interval excludes 0."""
 
 
 @dataclass(frozen=True)
 class ControlEffect:
-    """The same change of as many other units, drawn at random a few times: a figure for each draw."""
+    """The effect of the same change on equally many random other units: one figure for each draw."""
 
     divergences: tuple[float, ...] = ()
     """Means over images."""
@@ -91,48 +93,51 @@ class ControlEffect:
 
 @dataclass(frozen=True)
 class ImageEffect:
-    """What the change does over some images. The image is the case of the intervals."""
+    """The effect over some images. Intervals are over images."""
 
     images: int = 0
     divergence: Estimate = NONE
-    """Mean over images, as `CausalReport.measure` says; 0 where nothing changes."""
+    """Mean over images of `CausalReport.measure`; 0 means no change."""
     same: Estimate = NONE
-    """Share of images whose answer stays: the class on top, or all classes above .5. None without classes."""
+    """Share of images with an unchanged answer: the top class, or all classes above .5. None without classes."""
     tested: int = 0
-    """Classes."""
+    """Number of classes tested."""
     falling: int = 0
     rising: int = 0
     classes: tuple[ClassChange, ...] = ()
-    """Those whose logits change most, ascending by change."""
+    """The classes whose logits change most, ascending by change."""
     control: ControlEffect = ControlEffect()
 
 
 @dataclass(frozen=True)
 class CausalReport:
-    """What a causal check found."""
+    """The result of a causal check."""
 
     measure: Literal["kl", "binary_kl", "change", ""] = ""
-    """"kl": divergence of the probabilities of the classes from the model's own, in nats. "binary_kl": the same of each
-    class by itself, summed. "change": for models without classes, squared change of the output over its variance among
-    images. "" if nothing was measured."""
+    """How the output is compared; "" if nothing was measured.
+
+    "kl": divergence of the class probabilities from the model's own, in nats. "binary_kl": the same for each class
+    separately, summed. "change", for models without classes: squared change of the output over its variance among
+    images.
+    """
     everywhere: ImageEffect = ImageEffect()
     """Over all images."""
     most_active: ImageEffect = ImageEffect()
     """Over the tenth of the images that activate the units most."""
     active_images: int = 0
-    """Images with an activation above 0 of at least one of the units."""
+    """Number of images on which at least one of the units has an activation above 0."""
     constant: tuple[int, ...] = ()
-    """Units whose activation is the same for all images, among them dead ones."""
+    """Units with the same activation on all images, such as dead units."""
     references: tuple[float, ...] = ()
-    """Of each unit."""
+    """Reference value of each unit."""
     draws: tuple[tuple[int, ...], ...] = ()
-    """Control units."""
+    """Control units of each draw."""
     why: str = ""
     """Why nothing was measured; "" if it was."""
 
 
 def read_causal_report(facts: Any) -> CausalReport:
-    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    """Parse a stored report. Raises ValueError if it is invalid."""
     try:
         return msgspec.convert(facts, CausalReport)
     except msgspec.ValidationError as error:

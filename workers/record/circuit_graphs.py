@@ -1,6 +1,6 @@
-"""What is asked of the graph of a circuit, and what was measured: what each member does to a class, and to the others.
+"""Question and result of a circuit graph: the effect of each member on a class and on other members.
 
-Plain JSON both ways. How it is measured is in `workers.circuits.graph`.
+Converts to plain JSON and back. `workers.circuits.graph` measures it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from workers.record.circuits import CircuitMember
 from workers.record.estimates import NONE, Estimate
 
 MAX_NODES = 64
-"""Members of a graph. There may be an edge for each pair, so that edges grow with the square: 64 have up to 2,000."""
+"""Maximum number of members in a graph. Edges grow with its square: 64 members have up to 2,016."""
 
 
 def find_graph_problem(members: Sequence[CircuitMember]) -> str:
-    """Why so many members make no graph; "" if they do."""
+    """Return why these members make no graph; "" if they do."""
     if len(members) > MAX_NODES:
         return (
             f"A graph takes at most {MAX_NODES} members, and this circuit has {len(members):,}. There is an edge for "
-            "each pair of members, so that nobody could read more, and pages could not hold them. Make a circuit of "
+            "each pair of members, so a larger graph could not be read or shown on a page. Make a circuit of "
             "the strongest members."
         )
     return "" if members else "A circuit without members has no graph. Add members first."
@@ -37,12 +37,14 @@ class GraphNode:
     layer: str
     unit: int
     effect: Estimate = NONE
-    """How much the logit of the class falls when this member alone is held at its mean, on average over those of the
-    images on which it is more active than on average."""
+    """How much the logit of the class falls when this member alone is held at its mean.
+
+    Averaged over those images on which the member is more active than on average.
+    """
     mean: float | None = None
-    """Over all places of the images that were looked at; None for a class, which cannot be held."""
+    """Mean over all positions of the probe images; None for a class, which cannot be held."""
     is_constant: bool = False
-    """Whether its activation is the same in all images that were looked at."""
+    """True if its activation is the same in all probe images."""
 
     @property
     def member(self) -> CircuitMember:
@@ -51,19 +53,21 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class GraphEdge:
-    """What a member does to one of a later layer."""
+    """The effect of a member on a member of a later layer."""
 
     source: int
-    """Place among the nodes."""
+    """Index among the nodes."""
     target: int
     effect: Estimate
-    """How much the later one's activation falls when the earlier one alone is held at its mean, over the standard
-    deviation of the later one among the images that were looked at: above 0 if the earlier one raises it. On average
-    over the images that the earlier one's own effect is measured on."""
+    """How much the later member's activation falls when the earlier one alone is held at its mean.
+
+    In standard deviations of the later one over the probe images; above 0 if the earlier one raises it. Averaged
+    over the images on which the earlier one's own effect is measured.
+    """
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """True if the interval excludes 0."""
         low, high = self.effect.low, self.effect.high
         return low is not None and high is not None and (low > 0 or high < 0)
 
@@ -74,32 +78,36 @@ class CircuitGraphReport:
 
     class_number: int | None = None
     class_name: str = ""
-    """"" where the network knows no classes."""
+    """Empty if the network has no classes."""
     was_chosen: bool = False
-    """Whether the class is that whose logit the circuit moves most on these images, and not one that was asked for."""
+    """True if the class was chosen because the circuit moves its logit most on these images, False if it was asked
+    for."""
     looked: int = 0
-    """Probe images that were looked at."""
+    """Number of probe images."""
     images: int = 0
-    """Those that activate the circuit most, on which effects are measured."""
+    """Number of images that activate the circuit most, on which effects are measured."""
     nodes: tuple[GraphNode, ...] = ()
     """In the order of the members."""
     edges: tuple[GraphEdge, ...] = ()
-    """From each member to each of a later layer that varies; of equals the earlier nodes first."""
+    """From each member to each varying member of a later layer."""
     logit: Estimate = NONE
-    """Of the class, on these images."""
+    """Logit of the class on these images."""
     all_off: Estimate = NONE
     """How much it falls when all members are held at their means."""
     faithfulness: Estimate = NONE
-    """(m(C) - m(0)) / (m(M) - m(0)), m being the mean logit: of the model (M), with all units of the members' layers
-    held at their means (0), with all but the members (C)."""
+    """(m(C) - m(0)) / (m(M) - m(0)), where m is the mean logit.
+
+    M is the full model; 0 holds all units of the members' layers at their means; C holds all of them but the
+    members.
+    """
     completeness: Estimate = NONE
-    """The same of all others without the members: 0 if the circuit holds all that matters."""
+    """The same ratio for all other units without the members: 0 if the circuit contains everything that matters."""
     why: str = ""
     """Why nothing was measured; "" if it was."""
 
 
 def read_circuit_graph(facts: Any) -> CircuitGraphReport:
-    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    """Parse a stored report. Raises ValueError if it is invalid."""
     try:
         found = msgspec.convert(facts, CircuitGraphReport)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""A circuit: units and latents of one network that are studied together, as one thing."""
+"""A circuit: units and latents of one network that are studied together."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import msgspec
 from workers.record.estimates import Estimate
 
 MAX_MEMBERS = 200
-"""Members of a circuit."""
+"""Maximum number of members."""
 MIN_IMAGES = 8
-"""Images that a circuit is looked for on: half of them choose."""
+"""Minimum number of images for finding a circuit. Half of them select its members."""
 CIRCUIT = "circuit"
-"""Kind of the systems that are circuits."""
+"""Kind of systems that are circuits."""
 ACTIVATION_LAYER, MAP_LAYER = "circuit", "circuit map"
-"""What a circuit is studied as: the first layer, whose unit has the number of its members; the second says where it
-responds."""
+"""Layers in which a circuit is studied. In the first, its unit is the number from `find_number`; the second shows
+where it responds."""
 MEMBERS_LAYER = "circuit members"
-"""Its units are the members one by one, in their order."""
+"""Layer whose units are the members, in order."""
 
 
 @dataclass(frozen=True, order=True)
 class CircuitMember:
-    """A unit of a layer of the network, or a latent of an auto-encoder of one of its layers."""
+    """A unit of a layer, or a latent of an auto-encoder of a layer."""
 
     model: str
     """Key of the network, or "sae:NAME"."""
@@ -42,7 +42,7 @@ class CircuitMember:
 
 
 def find_size_problem(members: Sequence[CircuitMember]) -> str:
-    """Why so many members make no circuit; "" if they do."""
+    """Return why these members make no circuit; "" if they do."""
     if not 1 <= len(members) <= MAX_MEMBERS:
         return f"A circuit has 1 to {MAX_MEMBERS} members, not {len(members):,}."
     if len(set(members)) != len(members):
@@ -52,25 +52,28 @@ def find_size_problem(members: Sequence[CircuitMember]) -> str:
 
 
 def find_number(members: Iterable[CircuitMember]) -> int:
-    """The number of the unit that these members are studied as, 1 to 10^9 - 1: the same for the same members in any
-    order, here and elsewhere, and another for others."""
+    """Return the unit number under which these members are studied, from 1 to 10^9 - 1.
+
+    It is a hash: the same for the same members in any order and on any installation, and different for other
+    members.
+    """
     named = "\n".join(f"{each.model}\t{each.layer}\t{each.unit}" for each in sorted(members))
     return int.from_bytes(sha256(named.encode("utf-8", "replace")).digest()[:8]) % 999_999_999 + 1
 
 
 def encode_members(members: Iterable[CircuitMember]) -> list[dict[str, Any]]:
-    """As the option "members" of a circuit's system."""
+    """Return the option "members" of a circuit's system."""
     return [asdict(each) for each in members]
 
 
 def decode_members(given: Iterable[Mapping[str, Any]]) -> list[CircuitMember]:
-    """The members of objects of model, layer and unit."""
+    """Return the members from objects with model, layer and unit."""
     return [CircuitMember(each["model"], each["layer"], each["unit"]) for each in given]
 
 
 @dataclass(frozen=True)
 class MemberStates:
-    """Of some images the share on which so many members are on: at least as active as their thresholds."""
+    """Shares of images by how many members are on, that is at least as active as their thresholds."""
 
     images: int
     all_on: float | None = None
@@ -81,22 +84,22 @@ class MemberStates:
 
 @dataclass(frozen=True)
 class MemberFinding:
-    """One member of a circuit whose label was checked."""
+    """A member of a circuit whose label was checked."""
 
     model: str
     layer: str
     unit: int
     off_with: float | None = None
-    """Share of the images that the label describes on which it alone is off."""
+    """Among images that the label describes, the share on which this member alone is off."""
     off_without: float | None = None
-    """The same of the images that it does not describe."""
+    """The same share among images that the label does not describe."""
     pearson_without: float | None = None
-    """r of the label and the circuit without this member; None where it is the only one."""
+    """r of the label and the circuit without this member; None for the only member."""
 
 
 @dataclass(frozen=True)
 class CircuitFindings:
-    """Whether the members of a circuit are active together where its label says, and which of them it explains."""
+    """Whether the members are active together where the label says, and which of them the label explains."""
 
     described: MemberStates
     others: MemberStates
@@ -107,20 +110,21 @@ class CircuitFindings:
 
 @dataclass(frozen=True)
 class CircuitCurve:
-    """How circuits of some sizes explain a class, found one way; an estimate for each size, over seeds."""
+    """How well circuits of several sizes explain a class, for one selection method: an estimate over seeds for each
+    size."""
 
     method: str
     """A key of `METHODS`."""
     sizes: tuple[int, ...]
     faithfulness: tuple[Estimate, ...]
-    """Of the circuit alone: 1 if it gives the whole logit, 0 if no more than without any unit."""
+    """Of the circuit alone: 1 if it gives the whole logit, 0 if it gives no more than no units."""
     completeness: tuple[Estimate, ...]
-    """Of all others without the circuit: 0 if it holds all that matters."""
+    """Of all other units without the circuit: 0 if the circuit contains everything that matters."""
 
 
 @dataclass(frozen=True)
 class FoundMember:
-    """A unit of the layer by what it adds to the logit of the class, on average over seeds."""
+    """A unit of the layer with its effect on the logit of the class, averaged over seeds."""
 
     unit: int
     effect: float
@@ -129,26 +133,26 @@ class FoundMember:
 
 @dataclass(frozen=True)
 class CircuitReport:
-    """Which units or latents of a layer a class rests on."""
+    """The units or latents of a layer that a class depends on."""
 
     model: str
     layer: str
     target: str
     """Name of the class."""
     nodes: int
-    """Units that vary among the images: those that circuits are made of."""
+    """Number of units that vary among the images. Circuits are made of these."""
     images: int
-    """On which the class is seen most; half of them choose, the other half measure."""
+    """Number of images that show the class most. Half of them select members, the other half measure."""
     seeds: int
     curves: tuple[CircuitCurve, ...] = ()
     members: tuple[FoundMember, ...] = ()
-    """The strongest, by effect."""
+    """The strongest members by effect."""
     why: str = ""
     """Why nothing was found."""
 
 
 def read_circuit_report(facts: Any) -> CircuitReport:
-    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    """Parse a stored report. Raises ValueError if it is invalid."""
     try:
         return msgspec.convert(facts, CircuitReport)
     except msgspec.ValidationError as error:

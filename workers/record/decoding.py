@@ -1,4 +1,4 @@
-"""Payloads as plain JSON and back. Whatever a database holds is decoded here, once, where it enters."""
+"""Convert payloads to plain JSON and back. Data from a database are decoded here and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from workers.record.events import KINDS, Payload, Unreadable
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """Plain JSON of a payload, or of a class that stands in one: every field of it."""
+    """Return a payload, or a class inside one, as plain JSON with every field."""
     return msgspec.to_builtins(value)
 
 
 def decode(kind: str, data: Any) -> Payload:
-    """The payload of an event of this kind. Raises ValueError if it is not one, or there is no such kind."""
+    """Return the payload of an event of this kind. Raises ValueError for invalid data or an unknown kind."""
     if kind not in KINDS:
         raise ValueError("there is no such kind of event")
     try:
@@ -26,9 +26,9 @@ def decode(kind: str, data: Any) -> Payload:
 
 
 def read(kind: str, data: Any) -> tuple[Payload, bool]:
-    """What can be read of a payload that was stored, and whether that is all of it.
+    """Return what can be read of a stored payload, and whether it was complete.
 
-    A field of another type, or a missing one that must be there, is empty. For pages, which open whatever is stored.
+    Invalid or missing required fields are empty. For pages, which must open any stored run.
     """
     if kind not in KINDS:
         return Unreadable(), False
@@ -42,14 +42,14 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
 
 
 def _blank(payload: Any) -> dict[str, Any]:
-    """What stands for the fields that every payload of this class must have."""
+    """Return empty values for the required fields of this class."""
     types = get_type_hints(payload)
     needed = [each.name for each in fields(payload) if each.default is MISSING and each.default_factory is MISSING]
     return {name: _empty(types[name]) for name in needed}
 
 
 def _empty(wanted: Any) -> Any:
-    """Plain JSON that stands for a missing value of this type."""
+    """Return the plain JSON that replaces a missing value of this type."""
     if get_origin(wanted) is Literal:
         return get_args(wanted)[0]
     if isinstance(wanted, type) and is_dataclass(wanted):
@@ -58,7 +58,7 @@ def _empty(wanted: Any) -> Any:
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is plain JSON of this type."""
+    """True if the value is plain JSON of this type."""
     try:
         msgspec.convert(value, wanted)
     except msgspec.ValidationError:

@@ -1,6 +1,6 @@
-"""What a game engine draws a scene with beside its words: one table of names, bounds and units.
+"""Parameters with which a game engine draws a scene, besides its prompt: names, ranges and units.
 
-Read by the tool that checks what a program passes, by the engine, and by pages that plot and filter what it drew.
+Used by the tool that checks a program's arguments, by the engine, and by pages that plot and filter its images.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ParameterName = Literal["camera", "elevation", "distance", "light", "size", "cou
 
 @dataclass(frozen=True)
 class EngineParameter:
-    """One number of a view. `usual` is None where the words, or the seed, decide as long as it is not given."""
+    """A parameter of the view. If `usual` is None, the prompt or the seed decides when it is not given."""
 
     label: str
     least: float
@@ -42,7 +42,7 @@ CAMERAS: Mapping[str, tuple[float, float]] = {
     "left": (-90, 23),
     "above": (0, 90),
 }
-"""Places of the camera by name: (azimuth, elevation)."""
+"""Camera positions by name: (azimuth, elevation) in degrees."""
 
 
 def read_parameters(scene: Any) -> dict[str, float]:

@@ -1,5 +1,4 @@
-"""A figure as it is kept and shown: never without its interval and the number of cases that it rests on; p-values where
-there are many figures."""
+"""A figure with its interval and number of cases, and p-values adjusted for many figures."""
 
 from __future__ import annotations
 
@@ -9,32 +8,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, its 95 % interval and how many it rests on."""
+    """A figure, its 95 % interval, and the number of cases."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
     n: int = 0
-    """Of what was sampled: images, units, seeds, clusters."""
+    """Number of sampled cases: images, units, seeds or clusters."""
     why: str = ""
-    """Why there is no value or no interval; "" where both are there."""
+    """Why the value or the interval is missing; "" if both are present."""
 
 
 FALSE_DISCOVERIES = 0.05
-"""Expected share of false ones among what is called beyond chance where many tests are read at once."""
+"""Accepted share of false discoveries when many tests are read together."""
 NONE = Estimate()
-"""What stands where nothing was measured."""
+"""Used if nothing was measured."""
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """p-values adjusted for the share of false discoveries (Benjamini and Hochberg 1995), for many tests at once.
+    """Adjust p-values for the false discovery rate (Benjamini and Hochberg 1995).
 
-    In the order given, in [0, 1]; among those up to 0.05 at most 5 % are expected to be false. None, a test that could
-    not be made, becomes None and does not count, nor does what no test can give: an imported row may hold any number.
+    Returns them in the given order, in [0, 1]. Among those up to 0.05, at most 5 % are expected to be false. None
+    and values outside [0, 1], which an imported row may have, become None and do not count as tests.
     """
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None and 0 <= p <= 1)
     adjusted: list[float | None] = [None] * len(p_values)
     least = 1.0
+    # From the largest p-value down: an adjusted value never exceeds that of a larger p-value
     for rank, (p, place) in reversed(list(enumerate(known, 1))):
         least = min(least, p * len(known) / rank)
         adjusted[place] = least
@@ -42,5 +42,5 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def is_beyond_chance(value: float | None, adjusted: float | None) -> bool:
-    """Whether a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
+    """True if a figure is above 0 and its p-value, adjusted for all tests beside it, is small enough."""
     return value is not None and value > 0 and adjusted is not None and adjusted <= FALSE_DISCOVERIES

@@ -1,6 +1,6 @@
-"""The kinds of evaluation: a row each, from which form, pages, API, commands and workers take what they need.
+"""The kinds of evaluation: one row each, which forms, pages, API, commands and workers read.
 
-How a kind plans its items, and what figures it gives, is the `PROCEDURE` of `workers/jobs/evaluations/<key>.py`.
+The `PROCEDURE` in `workers/jobs/evaluations/<key>.py` plans the items of a kind and computes its figures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import cast
 from workers.record.statuses import Labelled
 
 VARIANTS = 5
-"""Toolsets that an ablation compares: all tools, exemplars, generated images, no edits, a flawed generator."""
+"""Toolsets that an ablation compares: all tools, only exemplars, only generated images, no edits, a flawed
+generator."""
 
 
 class EvaluationKind(Labelled):
@@ -29,76 +30,81 @@ class EvaluationKind(Labelled):
 
 @dataclass(frozen=True, kw_only=True)
 class KindRow:
-    """What is known of a kind before any work."""
+    """What is fixed about a kind of evaluation."""
 
     key: EvaluationKind
     says: str
-    """What it measures, in a sentence."""
+    """What it measures, in one sentence."""
     noun: str
     """What `units` counts."""
     units: int
-    """How many, unless somebody says otherwise."""
+    """Default number of units."""
     asks: frozenset[str]
-    """Fields of the form."""
+    """Fields of its form."""
     needs: Mapping[str, str] = field(default_factory=dict)
-    """Those that may not be empty, and what is said where they are."""
+    """Required fields, each with its error message."""
     runs: int = 1
-    """Runs that each of its units takes in one repeat."""
+    """Runs per unit and repeat."""
     checks: int = 0
-    """Label checks of the same."""
+    """Label checks per unit and repeat."""
     runs_each: int = 0
-    """Runs that each of its units takes for each auto-encoder that is named."""
+    """Runs per unit for each named auto-encoder."""
     checks_each: int = 0
-    """Label checks of the same."""
+    """Label checks per unit for each named auto-encoder."""
     worst: tuple[str, ...] = ("position",)
-    """What its items are ordered by, the worst first."""
+    """Order of its items, worst first."""
     makes: tuple[str, ...] = ()
-    """Sources of labels that it makes by itself, each of which is checked."""
+    """Sources of labels that it creates by itself. Each is checked."""
     compares_labels: bool = False
-    """Whether its items are labels of several sources for the same units, which can be set against each other."""
+    """True if its items are labels of several sources for the same units, so that they can be compared."""
     people_label: bool = False
-    """Whether people may be asked to label a quarter of its units."""
+    """True if people can be asked to label a quarter of its units."""
     truth_in_words: bool = False
-    """Whether words say what is right, so that the scripted scientist can judge."""
+    """True if the correct answer is known in words, so that the scripted scientist can judge."""
     states_biases: bool = False
-    """Whether its findings are statements, shown with their images."""
+    """True if its findings are statements, which are shown with their images."""
     repairs: bool = False
-    """Whether the units that it judges can be made to count less."""
+    """True if the units that it flags can be down-weighted to repair the classifier."""
     families: tuple[str, ...] = ()
-    """Layers of each of which `units` are taken, unless others are named; () where `units` counts all."""
+    """Layers from each of which `units` are taken by default; () if `units` is the total."""
     quick: int = 0
-    """Units that `evaluate all` takes; 0 where it leaves the kind out."""
+    """Units in `evaluate all`; 0 excludes the kind."""
     compared: int = 0
-    """Units that one of `evaluate compare --units` stands for; 0 where the kind says nothing of backbones."""
+    """Units per unit of `evaluate compare --units`; 0 if the kind does not depend on the backbone."""
     headlines: Mapping[str, str] = field(default_factory=dict)
-    """Figures that compare backbones, and their words."""
+    """Figures that compare backbones, with their descriptions."""
     run_seconds: float = 36.0
-    """Of the scripted scientist: what to expect where nothing is recorded. Measured, as the two below, on two cores
-    beside other work, so that less is likelier than more."""
+    """Seconds of a run of the scripted scientist, used until runs are recorded.
+
+    This and the next two were measured on two busy cores, so real times are likely shorter.
+    """
     check_seconds: float = 70.0
     item_seconds: float = 0.0
-    """Seconds of work that each of its units takes by itself, where it takes neither runs nor checks."""
+    """Seconds of work per unit, for a kind whose units take neither runs nor checks."""
     preparation: float = 0.0
-    """Seconds of one repeat before its first item: drawing, training, choosing."""
+    """Seconds of one repeat before its first item, for drawing, training and choosing."""
 
     @property
     def label(self) -> str:
         return str(getattr(self.key, "label", self.key))
 
     def count_noun(self, units: int, adjectives: str = "") -> str:
-        """So many of what `units` counts, as "3 fresh neurons"."""
+        """Return a count with the noun of its units, such as "3 fresh neurons"."""
         one = self.noun.removesuffix("es" if self.noun.endswith("sses") else "s")
         return f"{units:,} {adjectives}{one if units == 1 else self.noun}"
 
     def count_units(self, units: int, layers: int) -> int:
-        """How many there are in all, where so many layers are named; 0 for all."""
+        """Return the total number of units if this many layers are named; 0 layers mean all."""
         return units * (layers or len(self.families)) if self.families else units
 
     def count(
         self, units: int, repeats: int, sources: int, *, hints: bool = False, autoencoders: int = 0
     ) -> tuple[int, int]:
-        """Runs and label checks that so many units take, with so many sources named; 0 for what it makes. With hints
-        each is asked once more."""
+        """Return the number of runs and label checks.
+
+        `sources` is the number of named sources; 0 means those that the kind makes. With hints, each unit takes one
+        more run.
+        """
         runs = self.runs + hints + autoencoders * self.runs_each
         checks = (sources or len(self.makes) or self.checks) if self.checks else 0
         return units * repeats * runs, units * repeats * (checks + autoencoders * self.checks_each)
@@ -242,7 +248,7 @@ KINDS: Mapping[str, KindRow] = {
 
 
 def find_kind(key: str) -> KindRow:
-    """The row; of a kind that a later version has made, one that asks for nothing."""
+    """Return the row of a kind. For a kind from a later version, return an empty row."""
     return KINDS.get(key) or KindRow(
         key=cast("EvaluationKind", key), says="", noun="items", units=1, asks=frozenset(), runs=0
     )
@@ -252,11 +258,11 @@ BATCHES: Mapping[str, str] = {"fresh": "fresh neurons, drawn by the seed", "pape
 PAPER = "synthetic:grounding-dino:paper"
 """The model whose units are the neurons of the paper."""
 MIN_LATENTS, MAX_LATENTS = 8, 4_096
-"""Of an auto-encoder in a spurious evaluation; 0 for none."""
+"""Range of latents of the auto-encoder in a spurious evaluation; 0 means none."""
 
 
 def explain_latents(count: int) -> str:
-    """What is wrong with a number of latents in the place of units; "" if nothing is."""
+    """Return why this number of latents cannot replace the units; "" if it can."""
     if count == 0 or MIN_LATENTS <= count <= MAX_LATENTS:
         return ""
     return (
@@ -266,4 +272,4 @@ def explain_latents(count: int) -> str:
 
 
 IMAGES: Mapping[str, str] = {"toybox": "toybox: four toys, grounds that go with them"}
-"""Where the images of a spurious evaluation come from; else the folder of a dataset."""
+"""Sources of images for a spurious evaluation. Other values are the folder of a dataset."""

@@ -1,7 +1,7 @@
-"""What an evaluation found: figures with intervals, tables and plots, as pages, files and the command line show them.
+"""The result of an evaluation: figures with intervals, tables and plots, for pages, files and the command line.
 
-Written by a worker after each item, so that a result grows while the evaluation runs; one that has stopped says how
-much is unfinished. Plain typed data.
+A worker writes it after each item, so it grows while the evaluation runs. A stopped evaluation says how much is
+unfinished. Plain typed data.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 CAVEAT = "Absence of evidence is not evidence of absence: what was not found may still be there."
-"""Stands under every result."""
+"""Shown under every result."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number by its name, with its 95 % interval and how many cases it rests on."""
+    """A named number with its 95 % interval and number of cases."""
 
     key: str
-    """Dotted, as in "mono.right" or "baselines.one-shot.mono"; the last line of `--json` nests by it."""
+    """Dotted, such as "mono.right" or "baselines.one-shot.mono". The last line of `--json` is nested by it."""
     label: str
     value: float | None
     low: float | None = None
@@ -26,13 +26,17 @@ class Figure:
     n: int = 0
     goal: float | None = None
     note: str = ""
-    """What to know of it, such as the test beside it: "Wilcoxon p = 0.003, Holm 0.01"."""
+    """Remark, such as the test beside it: "Wilcoxon p = 0.003, Holm 0.01"."""
     at_most: bool = False
-    """Whether the goal is not to be exceeded, in place of reached."""
+    """True if the goal is an upper limit."""
 
     @property
     def verdict(self) -> Literal["", "met", "not sure", "not met"]:
-        """Whether the goal is met: not sure if the value is past it and its interval's end is not; "" without both."""
+        """Whether the goal is met.
+
+        "not sure" if the value passes the goal but its interval also holds values that do not; "" without value or
+        goal.
+        """
         if self.value is None or self.goal is None:
             return ""
         sign = -1 if self.at_most else 1
@@ -44,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, or a number with its interval; `item` is the item behind it, where it is one."""
+    """A table cell: a text, or a number with its interval. `item` is the item that it describes, if it is one."""
 
     text: str = ""
     value: float | None = None
@@ -53,12 +57,12 @@ class Cell:
     n: int = 0
     item: int | None = None
     weak: bool = False
-    """Whether it stands beside for comparison only."""
+    """True if it is shown for comparison only."""
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table with a heading; the first column names its rows."""
+    """A table with a title. The first column names its rows."""
 
     key: str
     title: str
@@ -69,7 +73,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a plot; `low` and `high` are its interval, `item` the item behind it."""
+    """A point of a plot. `low` and `high` are its interval, `item` the item that it describes."""
 
     x: float
     y: float
@@ -89,8 +93,8 @@ class Series:
 
 @dataclass(frozen=True)
 class ResultPlot:
-    """A plot: "intervals" (a row for each point, by name), "line" (y against x), "front" (the same, with a line
-    through the first series alone), "strip" (points by series)."""
+    """A plot. `kind` is "intervals" (a named row for each point), "line" (y against x), "front" (the same, with a
+    line through the first series only) or "strip" (points by series)."""
 
     key: str
     title: str
@@ -103,12 +107,12 @@ class ResultPlot:
 
 @dataclass(frozen=True)
 class ResultNote:
-    """A sentence beside the figures; `named` are the items that it names, whose names come after the words."""
+    """A sentence beside the figures. `named` are the items that it lists after its words."""
 
     words: str
     named: tuple[Cell, ...] = ()
     more: int = 0
-    """How many items it counts and does not name."""
+    """Number of items that it counts but does not name."""
 
     def __str__(self) -> str:
         if not self.named:
@@ -119,10 +123,10 @@ class ResultNote:
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """All that an evaluation found so far."""
+    """Everything that an evaluation has found so far."""
 
     figures: tuple[Figure, ...] = ()
     tables: tuple[ResultTable, ...] = ()
     plots: tuple[ResultPlot, ...] = ()
     notes: tuple[ResultNote, ...] = ()
-    """Which units which source lacks, what could not be measured and why."""
+    """Which units lack a source, and what could not be measured and why."""

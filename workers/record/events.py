@@ -1,10 +1,10 @@
-"""The events of a run: what happened, in order, and nothing else. Everything shown or counted derives from them.
+"""The events of a run: what happened, in order. Everything that is shown or counted is derived from them.
 
   started ─► reply ─► experiment ─► result ─► [reminder] ─► reply ─► … ─► concluded | limit_reached | cancelled | failed
                 └─► blocked | paused | waiting_for_person ─► resumed | reply ─► (the step that was due)
 
-A person's note, new limits and a new author of the replies may come at any place. A kind of event is a class here and
-its row of `KINDS`; payloads travel as plain JSON (`decoding`), images appear as keys only.
+A person's note, new limits and a new author of replies can come at any point. A kind of event is a class here and
+its row in `KINDS`. Payloads are stored as plain JSON (`decoding`) and contain images as keys only.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from workers.record.statuses import ENDED, STILL, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 Direction = Literal["", "too narrow", "too broad", "elsewhere", "not readable"]
-"""What is wrong with a label that goes back: it leaves out images that activate the unit (a second cause does so as
-well), describes images that do not, or both for most of them; or its words cannot be tested."""
+"""What is wrong with a label that is sent back to the agent.
+
+It leaves out images that activate the unit, so that there may be a second cause; it describes images that do not;
+both, for most of them; or its words cannot be tested.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Started(Payload):
-    """The first event: everything the agent was told, so that a run can be read without the code of its day."""
+    """The first event: everything the agent was told, so that a run stays readable when the code has changed."""
 
     question: str
     task: str
@@ -48,10 +51,10 @@ class Started(Payload):
     assignment: str
     """The first user message."""
     reference: str
-    """The API text, generated from the docstrings of System and Tools."""
+    """The text of the API reference, generated from the docstrings of System and Tools."""
     versions: Mapping[str, str] = field(default_factory=dict)
     reflections: int = 0
-    """How often a label that fails its check goes back to the agent, 0 to 10."""
+    """How often a label that fails its check is sent back to the agent, 0 to 10."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,9 @@ class Replied(Payload):
 
     round: int
     author: str
-    """The backbone's label."""
+    """Display name of the backbone."""
     text: str
-    """The reply, whole; functions that it called stand in it, written out in the form of a reply."""
+    """The complete reply. Functions that it called are written out in the form of a reply."""
     prose: str
     """The reply without its tagged blocks."""
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -71,32 +74,32 @@ class Replied(Payload):
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     seconds: float = 0.0
     captions: int = 0
-    """Images that gave way to their captions."""
+    """Number of images that were replaced by their captions."""
     captions_reason: str = ""
-    """Why they did, in words that follow a colon; empty in old records, where the context window was too small."""
+    """Why, in words that follow a colon. Empty in old records, where the context window was too small."""
     image_limit: ImageLimit | None = None
-    """How many images the provider takes, where that was known by then. Later replies of this run keep to it."""
+    """How many images the provider accepts, if known by then. Later requests of this run respect it."""
     heard: int = 0
-    """The last event that its author knew; notes made while it was written come after it."""
+    """The last event that its author knew. Notes written during the reply come after it."""
     by_person: bool = False
-    """Whether a person wrote it."""
+    """True if a person wrote it."""
     provider_errors: tuple[str, ...] = ()
-    """What came between the question and the reply, in sentences for people."""
+    """Errors of the provider before the reply arrived, in sentences for people."""
     reasoning: str = ""
-    """What the model thought before it replied. Kept for people; the agent is not shown it again."""
+    """The model's reasoning before the reply. Stored for people; the agent does not see it again."""
     reasoning_items: ReasoningItems | None = None
-    """The same for the provider, where it takes its thoughts back; no part of the agent's words."""
+    """The reasoning in the provider's form, if the provider accepts it back. It is not part of the agent's words."""
     tags: tuple[str, ...] = ()
-    """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
+    """The tags of the conclusion that have text. LABEL is included if the text says that there is none."""
     readings: tuple[str, ...] = ()
-    """How the reply was read where it was not plain, in sentences that its author is told."""
+    """Remarks on how an ambiguous reply was read, in sentences that its author is told."""
     calls: tuple[FunctionCall, ...] = ()
-    """The functions that it called, as they came."""
+    """The functions that it called, as received."""
 
 
 @dataclass(frozen=True)
 class ExperimentStarted(Payload):
-    """A program begins to run."""
+    """A program starts to run."""
 
     round: int
     number: int
@@ -106,7 +109,7 @@ class ExperimentStarted(Payload):
 
 @dataclass(frozen=True)
 class ExperimentEnded(Payload):
-    """What came of a program: what it logged and printed, or why it failed."""
+    """The result of a program: what it logged and printed, or why it failed."""
 
     round: int
     number: int
@@ -120,44 +123,44 @@ class ExperimentEnded(Payload):
     tool_seconds: float = 0.0
     calls: tuple[ToolCall, ...] = ()
     exemplar_mean: float | None = None
-    """The mean activation of the exemplars, once known; activations below it are weak."""
+    """The mean activation of the exemplars, once known. Lower activations are weak."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
-    """What describing images took, where a language model does it."""
+    """Tokens and cost of describing images, if a language model does that."""
     measured: int = 0
-    """Images the system measured in this experiment, logged or not."""
+    """Number of images that the system measured in this experiment, logged or not."""
     best: float | None = None
-    """The highest activation so far of all that the run measured, logged or not; exemplars do not count."""
+    """The highest activation that the run has measured so far, logged or not, without exemplars."""
     own: bool = False
-    """Whether this experiment measured images that are no exemplars."""
+    """True if this experiment measured images other than exemplars."""
     ordinary: OrdinaryActivations | None = None
-    """What ordinary images of the dataset get, once known."""
+    """Activations of ordinary images of the dataset, once known."""
     rounds: int | None = None
-    """How many rounds the run could have at this time."""
+    """The limit of rounds at this time."""
     ordinary_images: tuple[Observation, ...] = ()
     """Random ordinary images of the dataset, shown with the first experiment; the program did not log them."""
 
     @property
     def observations(self) -> list[Observation]:
-        """All that was logged, in order."""
+        """All logged observations, in order."""
         return [each for entry in self.entries for each in entry.observations]
 
 
 @dataclass(frozen=True)
 class Reminder(Payload):
-    """Our words to the agent between rounds. `reason` is the name of the prompt they came from."""
+    """A message from the system to the agent between rounds. `reason` is the name of its prompt."""
 
     round: int
     reason: Literal["continue", "format", "conclude_again", "incomplete", "set_aside", "final_answer", "confirm"]
     text: str
     usage: Usage = Usage()  # noqa: RUF009
-    """What a reply took that did not come about, where that is why it is said."""
+    """What a discarded reply took, if that is why the message was sent."""
 
 
 @dataclass(frozen=True)
 class Graded(Payload):
-    """What a concluded label was worth on images that the agent never saw; one that failed goes back to the agent.
+    """The result of testing a concluded label on unseen images. A label that fails is sent back to the agent.
 
-    `grades.py` puts it in words.
+    `grades.py` describes it in words.
     """
 
     round: int
@@ -168,34 +171,34 @@ class Graded(Payload):
     auprc: float | None = None
     """Over natural images, in [0, 1]."""
     generated_auc: float | None = None
-    """Of images drawn for the label against neutral ones, in [0, 1]."""
+    """Of images drawn for the label against neutral images, in [0, 1]."""
     bright_positives: float | None = None
-    """Share of the images drawn for the label that reach half of the mean of the exemplars."""
+    """Share of the images drawn for the label that reach half of the exemplars' mean."""
     described: float | None = None
-    """Share of the brightest natural images that the label describes; little of it hints at a second cause."""
+    """Share of the brightest natural images that the label describes. A low share suggests a second cause."""
     left: int = 0
-    """Reflections that are left after this one."""
+    """Reflections that remain after this one."""
     images: tuple[Observation, ...] = ()
-    """The most telling of the images drawn for the label; the title is the prompt."""
+    """The most informative images drawn for the label. Their title is the prompt."""
     reason: str = ""
     """Why the label could not be tested."""
     needed: Mapping[str, float] = field(default_factory=dict)
-    """Name of a figure above -> what it had to reach. Empty for events from before there was this field."""
+    """Name of a figure above -> the value it needs. Empty in events from before this field existed."""
     reachable: float | None = None
-    """The r that was reachable: that of the truth, or a bound of it."""
+    """The highest reachable r: that of the truth, or a bound."""
     direction: Direction = ""
     reading: str = ""
-    """How the label was read, in a sentence, where that is not plain."""
+    """How the label was read, in a sentence, if that is not obvious."""
 
     @property
     def goes_back(self) -> bool:
-        """Whether the agent goes on with what the check showed. Without it the run concludes with the label."""
+        """True if the agent continues with the result of the check. Otherwise the run concludes with the label."""
         return not self.passed and (not self.reason or self.direction == "not readable")
 
 
 @dataclass(frozen=True)
 class Retrying(Payload):
-    """Our machinery broke and the step will be tried again. Shown to people, never to the agent."""
+    """An internal error; the step will be tried again. Shown to people, never to the agent."""
 
     round: int
     attempt: int
@@ -204,25 +207,26 @@ class Retrying(Payload):
 
 @dataclass(frozen=True)
 class Blocked(Payload):
-    """The run waits for a person: a provider refuses or stays away, or a part is missing. Nothing is lost by it."""
+    """The run waits for a person, because the provider refuses or cannot be reached, or a part is missing. No work
+    is lost."""
 
     round: int
     reason: str
-    """What is wrong and how to put it right."""
+    """What is wrong and how to fix it."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
-    """What the reply took that did not come about."""
+    """What the failed reply took."""
 
 
 @dataclass(frozen=True)
 class WaitingForPerson(Payload):
-    """A person writes the reply of this round, and it is not there yet."""
+    """The run waits for the reply of a person who plays the agent in this round."""
 
     round: int
 
 
 @dataclass(frozen=True)
 class Paused(Payload):
-    """A person paused the run between two rounds. `round` is the last one played."""
+    """A person paused the run between two rounds. `round` is the last completed one."""
 
     round: int
     who: str
@@ -230,7 +234,7 @@ class Paused(Payload):
 
 @dataclass(frozen=True)
 class Resumed(Payload):
-    """A person resumed a run that was paused, waited, failed or was stopped. Attempts are counted anew from here."""
+    """A person resumed a run that was paused, blocked, failed or cancelled. Attempts are counted from zero again."""
 
     round: int
     who: str
@@ -238,7 +242,7 @@ class Resumed(Payload):
 
 @dataclass(frozen=True)
 class Note(Payload):
-    """What a person tells the agent. The backbone reads it as part of its next message, without the name."""
+    """A message from a person to the agent. The backbone reads it in its next message, without the name."""
 
     round: int
     who: str
@@ -247,19 +251,19 @@ class Note(Payload):
 
 @dataclass(frozen=True)
 class LimitsChanged(Payload):
-    """A person changed the limits: from here on these hold."""
+    """A person changed the limits. The new ones apply from here on."""
 
     round: int
     who: str
     why: str
     limits: Limits
     before: Limits | None = None
-    """Those that held until then."""
+    """The previous limits."""
 
 
 @dataclass(frozen=True)
 class HandedOver(Payload):
-    """From the next reply on another backbone writes: an agent in a person's stead, or the other way round."""
+    """Another backbone writes the replies from now on, for example an agent instead of a person."""
 
     round: int
     who: str
@@ -267,42 +271,43 @@ class HandedOver(Payload):
     """A key of the registry."""
     backbone_model: str = ""
     label: str = ""
-    """What people call it."""
+    """Its display name."""
 
 
 @dataclass(frozen=True)
 class Forked(Payload):
-    """Everything before was copied from another run, up to the end of `round`; from here on this run is its own."""
+    """All events before were copied from another run, up to the end of `round`."""
 
     round: int
     who: str
     run: int
-    """The run it comes from."""
+    """The source run."""
     changes: Mapping[str, str] = field(default_factory=dict)
-    """What differs from it, in words: name -> value."""
+    """What differs from the source run, in words: name -> value."""
 
 
 @dataclass(frozen=True)
 class Ended(Payload):
-    """The end. `reason` is a sentence a person can act on; `conclusion` is empty unless the agent gave one."""
+    """The end of the run. `reason` is a sentence that a person can act on; `conclusion` is empty unless the agent
+    gave one."""
 
     reason: str = ""
     conclusion: Conclusion = Conclusion()  # noqa: RUF009
     usage: Usage = Usage()  # noqa: RUF009
-    """What a reply took that did not come about."""
+    """What a discarded reply took."""
     score: FunctionScore | None = None
-    """How right the conclusion about a function is, with the truth; people see it, the agent never does."""
+    """How correct a conclusion about a function is, with the truth. Only people see it."""
     biases: tuple[BiasTest, ...] = ()
-    """What the run's images say of the biases that it states, the greatest effect first; people see it alone."""
+    """Tests of the biases that it states on the run's images, largest effect first. Only people see them."""
 
 
 @dataclass(frozen=True)
 class Unreadable(Payload):
-    """Stands for an event of a kind that is not known here."""
+    """Replaces an event of an unknown kind."""
 
 
 class Audience(StrEnum):
-    """Who is shown an event: a member, whoever follows a link, whoever opens an exported file."""
+    """Who an event is shown to: a team member, a reader with a share link, or a reader of an exported file."""
 
     TEAM = "team"
     LINK = "link"
@@ -318,11 +323,11 @@ class Kind:
     """In templates/display/events."""
     writer: Literal["agent", "worker", "person"]
     status: Status | None = None
-    """How the run stands from then on, where the event changes that."""
+    """Status of the run after the event, if it changes."""
     people: tuple[str, ...] = ()
-    """Fields that name people: under a link only where whoever made it chose so."""
+    """Fields that name people. A share link shows them only if its creator chose so."""
     hidden: Mapping[Audience, tuple[str, ...]] = field(default_factory=dict)
-    """Fields that are emptied for an audience: what broke on our side may name folders and hosts."""
+    """Fields that are emptied for an audience, because internal errors may name folders and hosts."""
 
     @property
     def ends(self) -> bool:
@@ -330,7 +335,7 @@ class Kind:
 
     @property
     def stills(self) -> bool:
-        """Whether no worker holds the run from then on, although it has not ended."""
+        """True if no worker holds the run after the event, although it has not ended."""
         return self.status in STILL
 
 
@@ -365,13 +370,13 @@ KINDS: Mapping[str, Kind] = {
     "cancelled": Kind(Ended, "end", "person", Status.CANCELLED, people=("reason",)),
     "failed": Kind(Ended, "end", "worker", Status.FAILED, hidden=_internal("reason")),
 }
-"""Kind of event -> everything that holds for it everywhere."""
+"""Kind of event -> its row."""
 
 UNKNOWN = Kind(Unreadable, "unreadable", "worker")
 
 
 def kind_of(name: str) -> Kind:
-    """The row of a kind; of one that is not known here, a row that says so."""
+    """Return the row of a kind, or `UNKNOWN`."""
     return KINDS.get(name, UNKNOWN)
 
 

@@ -1,4 +1,4 @@
-"""What comes of a program: what it logged, which calls it made, how it ended."""
+"""The result of a program: what it logged, which tools it called, and how it ended."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ ExperimentStatus = Literal["ok", "program_error", "tool_error", "timeout", "memo
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call that a program made; `arguments` is a short, readable summary."""
+    """One tool call of a program. `arguments` is a short, readable summary."""
 
     name: str
     arguments: str
     seconds: float
     failed: bool = False
-    """Whether the tool raised an error in the program. False in old records."""
+    """True if the tool raised an error in the program. False in old records."""
 
 
 @dataclass(frozen=True)
 class ActivationMap:
-    """Where an image drives the system: a small grey image over all of it, whose black stands for `low` and whose
-    white for `high`."""
+    """Where an image activates the system: a small grey image that covers it, black for `low`, white for `high`."""
 
     image: str
     """Key of the stored grey image."""
     low: float
     high: float
     threshold: float
-    """What is above it is bright in the masked image."""
+    """Values above it are bright in the masked image."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One image an experiment logged. `image` and `masked` are keys; `image` is always the raw one."""
+    """One image that an experiment logged. `image` and `masked` are keys; `image` is always the unmasked one."""
 
     title: str
     activation: float
-    """What the system returned for exactly this image; what the program claimed where nobody `measured` it."""
+    """What the system returned for exactly this image. If not `measured`, it is what the program claimed."""
     image: str
     masked: str | None = None
     origin: Origin = Origin.EXTERNAL
@@ -53,20 +52,20 @@ class Observation:
     claimed: float | None = None
     """What the program logged as its activation; None if it named none."""
     measured: bool = False
-    """Whether `activation` is what the system returned. False in imported transcripts and in old records."""
+    """True if `activation` is what the system returned. False in imported transcripts and in old records."""
     differs: bool = False
-    """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differs`."""
+    """True if `claimed` differs from `activation` by more than rounding; see `figures.differs`."""
     plain: bool = False
-    """Whether the image itself is to be seen: the program logged it and not its masked one."""
+    """True if pages show the unmasked image, because the program logged that one."""
     map: ActivationMap | None = None
-    """Where the image drives the system; None in old records, and where the system says nothing of where."""
+    """Where the image activates the system; None in old records, or if the system has no maps."""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """What the game engine drew it with, by names of `record.engine_parameters`; empty for other images."""
+    """Parameters of the game engine, named as in `record.engine_parameters`; empty for other images."""
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """What one call of `tools.log_experiment` (or `tools.display`) left: observations or samples, then words."""
+    """The result of one call of `tools.log_experiment` or `tools.display`: observations or samples, then text."""
 
     observations: tuple[Observation, ...]
     text: str = ""

@@ -1,4 +1,4 @@
-"""Activations as text and compared: rounding is for showing, and only as far as no small number becomes none."""
+"""Formats and compares activations. Rounding is for display only and never turns a small number into 0."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 
 EN_DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 MIN_PLAIN = 1e-4
-"""Numbers nearer to 0 are written with a power of ten."""
+"""Smaller numbers are written with a power of ten."""
 UNCHANGED = 0.005
-"""A change by less than this share of the larger activation is none."""
+"""A change by less than this share of the larger activation counts as none."""
 
 
 def format_activation(value: float) -> str:
-    """At least two decimals, and three digits that count: 9.24, 0.5 as 0.50, 0.0123, 4.1e-05.
+    """Format with at least two decimals and three significant digits: 9.24, 0.50, 0.0123, 4.1e-05.
 
-    So the range of a unit decides how many decimals stand: probabilities of 0.0123 and 0.0101 stay apart.
+    So small values such as the probabilities 0.0123 and 0.0101 stay distinct.
     """
     size = abs(value)
     if not math.isfinite(value) or size >= 1 or size == 0:
@@ -27,12 +27,12 @@ def format_activation(value: float) -> str:
 
 
 def figure(value: float | None) -> str:
-    """The same digits for pages: with a real minus sign, a dash for none."""
+    """Format for pages: with a real minus sign, and a dash for None."""
     return EN_DASH if value is None else format_activation(value).replace("-", MINUS)
 
 
 def change(value: float) -> str:
-    """A difference with its sign, a real minus sign: one decimal, more where it is small. Only 0 has none."""
+    """Format a signed difference with a real minus sign: one decimal, or more if it is small. Only 0 has no sign."""
     if value == 0:
         return "0.0"
     text = f"{abs(value):.1f}" if abs(value) >= 1 else format_activation(abs(value))
@@ -40,14 +40,14 @@ def change(value: float) -> str:
 
 
 def is_same(before: float, after: float) -> bool:
-    """Whether an edit left the activation as it was, as far as anybody can see."""
+    """True if an edit changed the activation by too little to see."""
     return abs(after - before) <= UNCHANGED * max(abs(before), abs(after))
 
 
 def differs(claimed: float, measured: float) -> bool:
-    """Whether a program cannot mean by `claimed` what was measured.
+    """True if `claimed` cannot be a rounded `measured`.
 
-    It may have rounded, to two decimals or more, or to three digits that count.
+    A program may round to two or more decimals, or to three significant digits.
     """
     if abs(claimed - measured) <= 0.005 * abs(measured):
         return False

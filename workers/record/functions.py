@@ -1,4 +1,4 @@
-"""What is recorded of a function under study: what it answered, and at the end how right the conclusion is."""
+"""Data about a function under study: its answers, and at the end the score of the conclusion."""
 
 from __future__ import annotations
 
@@ -10,83 +10,82 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 VALUE_CHARS = 1_000
-"""Characters of one input or output that are kept."""
+"""Stored characters of one input or output."""
 SUCCESS = 0.1
-"""NMSE below which a numeric answer succeeds (FIND, Schwettmann et al., NeurIPS 2023)."""
+"""A numeric answer with a lower NMSE succeeds (FIND, Schwettmann et al., NeurIPS 2023)."""
 
 WORD_FAMILIES = ("concepts", "relations")
-"""Functions of words. An answer about one is a description, and judged by what a reader chooses by it."""
+"""Families of functions of words. An answer is a description, judged by the choices that a reader makes with it."""
 JUDGED_SUCCESS = 7
-"""Right choices, of 10, from which a description succeeds: who guesses among three gets there in 2 of 100 cases."""
+"""Right choices of 10 with which a description succeeds. Guessing among three reaches 7 in 2 % of cases."""
 
 ScoreOutcome = Literal[
     "scored", "no code", "no function", "raised", "timed out", "too large", "killed", "no description", "not judged"
 ]
-"""What came of running or judging an answer. Outputs of a wrong type or that are not finite are wrong, and were
-scored."""
+"""The result of running or judging an answer. Outputs of a wrong type or not finite are wrong but scored."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a function under study answered to one input; both as JSON, so that 1 and "1" stay apart."""
+    """The answer of a function to one input, both as JSON, so that 1 and "1" differ."""
 
     input: str
     output: str
     predictions: Mapping[str, str] = field(default_factory=dict)
-    """Name of a hypothesis -> what it says, as JSON."""
+    """Name of a hypothesis -> its prediction as JSON."""
 
 
 @dataclass(frozen=True)
 class ScoredInput:
-    """An input that an answer was scored on; all as JSON."""
+    """An input on which an answer was scored. All fields are JSON."""
 
     input: str
-    """Of a function of words the options of a choice."""
+    """For a function of words, the options of a choice."""
     truth: str
-    """What the function gives there, without noise; of a choice the right option."""
+    """The function's noise-free output; for a choice, the right option."""
     answer: str = ""
-    """What the answer's code gives; "" where that is neither a number nor a text. Of a choice what was chosen."""
+    """The output of the answer's code, "" if it is neither a number nor a text; for a choice, the chosen option."""
 
 
 @dataclass(frozen=True)
 class TrueFunction:
-    """What a function really is."""
+    """The true definition of a function."""
 
     code: str
-    """Python with `def f(x)` last: what the function computes, without noise."""
+    """Python that ends in `def f(x)` and computes the function without noise."""
     description: str
     variant: str = "clean"
     """clean, corrupted, noised or approximated."""
     interval: tuple[float, float] | None = None
-    """Where a corrupted function answers something else."""
+    """Where a corrupted function differs."""
 
 
 @dataclass(frozen=True)
 class FunctionScore:
-    """How right an answer is. It comes with the end of a run, and tells the truth: no agent is told it."""
+    """How correct an answer is. It is stored with the end of a run and contains the truth, so no agent sees it."""
 
     key: str
     """Family and seed, such as "numeric:17"."""
     outcome: ScoreOutcome
     success: bool = False
-    """A numeric answer with an NMSE below 0.1; one about texts that is right for all 10 held-out texts; one about words
-    by which 7 of 10 choices or more are right."""
+    """True for a numeric answer with an NMSE below 0.1, for an answer about texts that is right on all 10 held-out
+    texts, and for one about words with which at least 7 of 10 choices are right."""
     error: float | None = None
-    """NMSE of a numeric answer over 256 points, 0 or more; None where an output is no finite number."""
+    """NMSE of a numeric answer over 256 points, 0 or more; None if an output is not a finite number."""
     right: int | None = None
-    """Held-out texts, of 10, for which an answer about texts gives the very output; right choices of 10."""
+    """Of 10: exact outputs on held-out texts, or right choices."""
     why: str = ""
-    """What the code raised, or what stopped it."""
+    """The error of the code, or why it was stopped."""
     inputs: tuple[ScoredInput, ...] = ()
     truth: TrueFunction | None = None
     judge: str = ""
-    """Who chose by the description; "" where code was run."""
+    """Who made the choices; "" if code was run."""
     ceiling: int | None = None
-    """Choices, of 10, that the same judge has right by the true description; None where code was run."""
+    """Right choices of 10 by the same judge with the true description; None if code was run."""
 
 
 def to_json(value: Any) -> str:
-    """A number or text as JSON; numbers that are equal are written alike. NaN and infinity become the texts "nan" and
+    """Return a number or text as JSON. Equal numbers are written alike; NaN and infinity become the texts "nan" and
     "inf"."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return json.dumps(str(value)[:VALUE_CHARS], ensure_ascii=False)
@@ -98,7 +97,7 @@ def to_json(value: Any) -> str:
 
 
 def read_number(text: str) -> float | None:
-    """A finite number that stands as JSON; None for a text, NaN, infinity or anything else."""
+    """Return a finite number from JSON; None for anything else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -112,8 +111,10 @@ def read_number(text: str) -> float | None:
 
 
 def measure_fit(samples: Sequence[Sample]) -> dict[str, str]:
-    """Name of a hypothesis -> how far its predictions are from the outputs, in words; numbers by the largest
-    difference, texts by how many are the very same."""
+    """Return for each hypothesis how far its predictions are from the outputs, in words.
+
+    Numbers are compared by the largest difference, texts by the number of exact matches.
+    """
     names = dict.fromkeys(name for sample in samples for name in sample.predictions)
     return {name: _tell_fit([each for each in samples if name in each.predictions], name) for name in names}
 
@@ -135,7 +136,7 @@ _EXCEPT = re.compile(r"\b(?:except|but not|not in|not for|outside|excluding|othe
 
 
 def read_exceptions(domain: str) -> list[tuple[float, float]]:
-    """The intervals that a domain leaves out: those after "except", "but not" or "outside". Ends may be infinite."""
+    """Return the intervals that a domain excludes after "except", "but not" or "outside". Ends may be infinite."""
     found = _EXCEPT.search(domain)
     pairs = (match.groups() for match in _INTERVAL.finditer(domain, found.end())) if found else ()
     return [(low, high) for pair in pairs for low, high in [_read_ends(*pair)] if low < high]

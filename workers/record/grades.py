@@ -1,4 +1,4 @@
-"""The test of a label in words: the same for the agent, the page, the terminal and JSON. Pure."""
+"""The test of a label in words, the same for the agent, pages, terminal and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES: Mapping[str, str] = {
     "pearson": "r over natural images",
     "auprc": "AUPRC over natural images",
 }
-"""Field of `Graded` -> what the figure is."""
+"""Field of `Graded` -> name of the figure."""
 
 _DIRECTIONS: Mapping[Direction, str] = {
     "": "",
@@ -34,7 +34,7 @@ class GradedFigure:
     name: str
     value: float
     needed: float | None
-    """None for a figure that decides nothing."""
+    """None for a figure that has no threshold."""
     note: str = ""
 
     @property
@@ -42,7 +42,7 @@ class GradedFigure:
         return self.needed is not None and self.value < self.needed
 
     def __str__(self) -> str:
-        """Such as "r over natural images: 0.78, needs 0.80 (0.89 is reachable): too low"."""
+        """Format as "r over natural images: 0.78, needs 0.80 (0.89 is reachable): too low"."""
         if self.needed is None:
             return f"{self.name}: {self.value:.2f}{self.note}"
         # What is too low by less than the rounding must not look as if it were enough
@@ -52,7 +52,7 @@ class GradedFigure:
 
 
 def list_figures(grade: Graded) -> list[GradedFigure]:
-    """The figures that were measured, those that decide first."""
+    """Return the measured figures, those with a threshold first."""
     notes = {} if grade.reachable is None else {"pearson": f" ({grade.reachable:.2f} is reachable)"}
     found = [
         GradedFigure(words, getattr(grade, name), grade.needed.get(name), notes.get(name, ""))
@@ -63,7 +63,7 @@ def list_figures(grade: Graded) -> list[GradedFigure]:
 
 
 def name_verdict(grade: Graded) -> str:
-    """ "passed", "failed", or "could not be tested"."""
+    """Return "passed", "failed", or "could not be tested"."""
     if grade.passed:
         return "passed"
     # Some readers are not shown the reason
@@ -71,19 +71,19 @@ def name_verdict(grade: Graded) -> str:
 
 
 def describe_direction(grade: Graded) -> str:
-    """What is wrong with the label, in a sentence; "" where the test does not say."""
+    """Return what is wrong with the label, in a sentence; "" if the test does not say."""
     return _DIRECTIONS[grade.direction]
 
 
 def describe_rest(grade: Graded) -> str:
-    """How often the agent may still try, in a sentence."""
+    """Say how many more tries the agent has, in a sentence."""
     if grade.left <= 0:
         return "This was the last time that a label is tested: your next conclusion ends the investigation."
     return f"You may try again: a label is tested {grade.left} more time{'' if grade.left == 1 else 's'}."
 
 
 def summarise_grade(grade: Graded) -> dict[str, Any]:
-    """The test as commands print it in JSON."""
+    """Return the test as commands print it in JSON."""
     return {
         "round": grade.round,
         "label": grade.label,

@@ -1,4 +1,5 @@
-"""Labels that several units share: a labeller that calls many units alike can score well on each (2605.12874)."""
+"""Counts labels that several units share. A labeller that labels many units alike can score well on each
+(2605.12874)."""
 
 from __future__ import annotations
 
@@ -11,22 +12,22 @@ MAX_COMMONEST = 5
 
 @dataclass(frozen=True)
 class LabelRepeats:
-    """Of one label a unit: how many labels there are, how many that no other unit has, and how many differ."""
+    """Counts over one label per unit: all labels, those that only one unit has, and different labels."""
 
     labels: int
     unique: int
     distinct: int
     repeated: tuple[tuple[str, int], ...]
-    """Labels that several units have and how many, the commonest first."""
+    """Labels that several units have, with counts, most common first."""
 
     @property
     def commonest(self) -> tuple[tuple[str, int], ...]:
-        """What a page names of the repeated ones."""
+        """The repeated labels that a page names."""
         return self.repeated[:MAX_COMMONEST]
 
 
 def count_repeats(labels: Iterable[str]) -> LabelRepeats:
-    """Capitals, spaces and a last full stop make no difference. Empty labels do not count."""
+    """Count labels. Case, spaces and a final full stop are ignored, and so are empty labels."""
     texts = [text for label in labels if (text := " ".join(label.casefold().split()).rstrip("."))]
     counts = Counter(texts)
     repeated = tuple((text, count) for text, count in counts.most_common() if count > 1)

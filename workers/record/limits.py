@@ -1,6 +1,6 @@
-"""The limits of a run: whether they make sense, whether one is reached, and how they are said. The only place for it.
+"""The limits of a run: validation, whether one is reached, and their description. No other module does this.
 
-It ends nothing; `agent.rules` asks between rounds. `check` is for whoever takes limits from a person.
+`agent.rules` calls it between rounds and ends the run. Callers that take limits from a person use `check`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from workers.errors import RequestError
 
 MAX_REFLECTIONS = 10
-"""How often a failed label may go back to the agent, at most."""
+"""Maximum number of times that a failed label is sent back to the agent."""
 
 MAX_EXEMPLARS = 15
-"""Exemplars kept for each unit (MAIA's paper, section 3.2), so the most that a run works with; AIM takes 5."""
+"""Exemplars stored for each unit (MAIA's paper, section 3.2), and so the maximum for a run. AIM uses 5."""
 
 QUESTION_CHARS = 4_000
-"""Longest question that the agent takes."""
+"""Maximum length of a question."""
 
 NAMES = {"rounds": "rounds", "tokens": "tokens", "cost": "cost", "seconds": "seconds of work"}
 _UNITS = {"rounds": "rounds", "tokens": "tokens", "cost": "US dollars", "seconds": "seconds"}
@@ -27,15 +27,15 @@ _UNITS = {"rounds": "rounds", "tokens": "tokens", "cost": "US dollars", "seconds
 
 @dataclass(frozen=True)
 class Usage:
-    """What a reply took. Tokens as the provider counts them; cost in US dollars."""
+    """What a reply took. Tokens are the provider's count; cost is in US dollars."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
     priced: bool = True
-    """Whether `cost` is all of it: False where a price is not known."""
+    """True if `cost` is complete; False if a price is unknown."""
     cached_tokens: int = 0
-    """Those of the prompt tokens that the provider read from its cache."""
+    """Prompt tokens that the provider read from its cache."""
 
     @property
     def tokens(self) -> int:
@@ -53,22 +53,22 @@ class Usage:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use before it is asked for its best conclusion. None means no limit."""
+    """What a run may use before it is asked for a final answer. None means no limit."""
 
     rounds: int | None = 25
     tokens: int | None = 1_000_000
     cost: int | float | None = 5
     """US dollars."""
     seconds: int | float | None = 3600
-    """Seconds of work, not counting waits between rounds."""
+    """Seconds of work, without waits between rounds."""
 
 
 DEFAULT_LIMITS: dict[str, int | float] = asdict(Limits())
-"""What a run may use unless its owner says otherwise: `Limits()` as plain JSON."""
+"""The default `Limits()` as plain JSON."""
 
 
 def check(limits: Limits) -> None:
-    """Raises RequestError if a limit is not a positive, finite number."""
+    """Raise RequestError if a limit is not a positive, finite number."""
     for name, value in asdict(limits).items():
         if value is not None and not 0 < value < math.inf:
             raise RequestError(
@@ -78,9 +78,9 @@ def check(limits: Limits) -> None:
 
 
 def explain_exceeded(limits: Limits, rounds: int, usage: Usage, seconds: float) -> str | None:
-    """A sentence that names the first limit reached, its value and what was used; None if none is.
+    """Return a sentence that names the first limit reached, its value and what was used; None if none is reached.
 
-    `rounds` are the replies so far, `usage` what they took, and `seconds` the work on the run.
+    `rounds` counts the replies so far, `usage` is what they took, `seconds` the work on the run.
     """
     used = {"rounds": rounds, "tokens": usage.tokens, "cost": usage.cost, "seconds": seconds}
     for name, amount in used.items():
@@ -91,7 +91,7 @@ def explain_exceeded(limits: Limits, rounds: int, usage: Usage, seconds: float) 
 
 
 def without_price(limits: Limits, label: str, price_known: bool) -> str:
-    """Why a limit of the cost cannot hold, with what to do about it; "" if it can, or there is none."""
+    """Return why a limit on the cost cannot be enforced, and the remedy; "" if it can, or there is none."""
     if limits.cost is None or price_known:
         return ""
     return explain_unpriced(
@@ -102,7 +102,7 @@ def without_price(limits: Limits, label: str, price_known: bool) -> str:
 
 
 def explain_unpriced(label: str, what: str, remedy: str) -> str:
-    """Why `what`, a limit or a budget, cannot hold without a price. `remedy` is how to do without it."""
+    """Say why `what`, a limit or a budget, cannot be enforced without a price. `remedy` says how to do without it."""
     return (
         f"No price is known for {label}, so {what} cannot hold. {remedy}, or have an admin add the price to the file "
         "that MAIA_OPENAI_PRICES names (Settings, Models says where)."
@@ -118,19 +118,19 @@ def _figure(name: str, value: float) -> str:
 
 
 def _format_limit(name: str, value: float | None) -> str:
-    """One limit as a page says it."""
+    """Format one limit for a page."""
     if value is None:
         return "no limit"
     return f"${value:,.2f}" if name == "cost" else f"{value:,.0f}"
 
 
 def in_words(limits: Mapping[str, Any]) -> str:
-    """All of them in a line."""
+    """Format all limits on one line."""
     return ", ".join(f"{NAMES[name]} {_format_limit(name, limits.get(name))}" for name in NAMES)
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Those that differ: name, what held before, what holds now."""
+    """Return the limits that differ: name, old value, new value."""
     return [
         (NAMES[name], _format_limit(name, before.get(name)), _format_limit(name, after.get(name)))
         for name in NAMES
@@ -139,7 +139,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[s
 
 
 def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
-    """The first limit that is used up, in a few words; "" if there is room."""
+    """Return the first exhausted limit in a few words; "" if there is none."""
     for name in NAMES:
         limit = limits.get(name)
         if limit is not None and used[name] >= limit:

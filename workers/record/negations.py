@@ -1,6 +1,6 @@
-"""Words of a label that say what must not be there.
+"""Finds words in a label that say what must be absent.
 
-Judges that match words with images score such a label as its opposite, so they refuse it instead.
+Judges that match words with images score such a label as its opposite, so they refuse it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALL_BUT = re.compile(
 
 
 def find_negations(label: str) -> tuple[str, ...]:
-    """The words of a label that negate, in order, in small letters."""
+    """Return the negating words of a label, in lower case."""
     found = [match.group(0).casefold() for match in ALL_BUT.finditer(label)]
     words = re.findall(r"[^\W\d_]+", label.casefold())
     return tuple(dict.fromkeys([*found, *(word for word in words if word in NEGATIONS)]))

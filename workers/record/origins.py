@@ -1,4 +1,4 @@
-"""Where an image came from."""
+"""The origin of an image."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from workers.record.statuses import Labelled
 
 
 class Origin(Labelled):
-    """An original is an image generated to be edited; what nobody remembers is external."""
+    """An original is an image generated to be edited. An image of unknown origin is external."""
 
     EXEMPLAR = "exemplar", "Exemplars"
     GENERATED = "generated", "Generated"

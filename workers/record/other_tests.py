@@ -1,7 +1,7 @@
-"""What other tests say of a label, beside r and AUPRC: detection, hard negatives, intruder, simulation and fuzzing.
+"""Results of further tests of a label besides r and AUPRC: detection, hard negatives, intruder, simulation and fuzzing.
 
-Kept with a label check as plain data. Each is blind to some wrong labels: `detection.py`, `hard_negatives.py` and
-`fuzzing.py` of `workers/metrics` say to how many, measured.
+Stored with a label check as plain data. Each test misses some wrong labels; `detection.py`, `hard_negatives.py` and
+`fuzzing.py` of `workers/metrics` say how many.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from workers.record.estimates import NONE, Estimate
 
 DETECTION_CHANCE = 0.5
-"""Balanced accuracy and AUC of a label that says the same of every image."""
+"""Balanced accuracy and AUC of a label that predicts the same for every image."""
 INTRUDER_CHANCE = 0.2
-"""Share of sets that a guess gets right: one of five images is the intruder."""
+"""Share of sets that guessing gets right: one of five images is the intruder."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Images of the sample by what the unit does and what the label says."""
+    """Images of the sample by the unit's response and the label's prediction."""
 
     hits: int = 0
     """Activating and described."""
@@ -29,18 +29,21 @@ class Confusion:
     rejections: int = 0
     """Neither."""
     failed_activating: int = 0
-    """Activating; the judge's answer could not be read."""
+    """Activating, but the judge's answer could not be read."""
     failed_others: int = 0
-    """Not activating; the judge's answer could not be read."""
+    """Not activating, and the judge's answer could not be read."""
 
 
 @dataclass(frozen=True)
 class DetectionResult:
-    """Does the label tell activating images from others? Precision, recall and F1 are of a mix of two activating images
-    to one other, as in delphi's sample of 100 and 50."""
+    """Does the label separate activating images from others?
+
+    Precision, recall and F1 are for a mix of two activating images to one other, as in delphi's sample of 100 and
+    50.
+    """
 
     balanced_accuracy: Estimate = NONE
-    """Mean of the shares of activating and of other images that the label gets right; an unread answer is wrong."""
+    """Mean of the shares of activating and of other images that the label gets right. An unreadable answer is wrong."""
     auc: float | None = None
     precision: float | None = None
     recall: float | None = None
@@ -49,7 +52,7 @@ class DetectionResult:
     """Share of answers that could not be read."""
     confusion: Confusion = Confusion()
     deciles: tuple[Estimate, ...] = ()
-    """Share that the label describes of each tenth of the activating images, lowest activation first."""
+    """For each tenth of the activating images, lowest activation first, the share that the label describes."""
     activating: int = 0
     """Images above `threshold`, of `images`."""
     images: int = 0
@@ -59,32 +62,32 @@ class DetectionResult:
 
 @dataclass(frozen=True)
 class IntruderResult:
-    """Does the label tell one image that does not activate the unit from four that do?"""
+    """Does the label find the one image that does not activate the unit among four that do?"""
 
     share: Estimate = NONE
-    """Of the sets that it gets right; a tie between k images counts 1 / k, a set with an unread answer 0."""
+    """Share of sets that it gets right. A tie between k images counts 1 / k, a set with an unreadable answer 0."""
     failed: int = 0
-    """Sets with an unread answer."""
+    """Sets with an unreadable answer."""
     deciles: tuple[float | None, ...] = ()
-    """The share by tenth of the activating images; None where a tenth has too few images for a set."""
+    """The share by tenth of the activating images; None if a tenth has too few images."""
 
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """How well the label predicts the activation itself, after a scaling that was fitted on other images."""
+    """How well the label predicts the activation after a scaling fitted on other images."""
 
     correlation: Estimate = NONE
     explained_variance: Estimate = NONE
-    """1 less squared error over variance; below 0 for predictions that are worse than the mean."""
+    """1 - squared error / variance; below 0 if predictions are worse than the mean."""
     fitted: int = 0
-    """Images that the scaling was fitted on; n of the figures counts those that they were measured on."""
+    """Images on which the scaling was fitted. The n of the figures counts the images they were measured on."""
     graded: bool = False
-    """Whether the judge gives grades rather than yes or no."""
+    """True if the judge gives grades, False for yes or no."""
 
 
 @dataclass(frozen=True)
 class NeighbourUnit:
-    """A unit of the same layer, and how its activations go with those of the unit (Pearson's r, weighted)."""
+    """A unit of the same layer, and the correlation of its activations with the unit's (Pearson's r, weighted)."""
 
     unit: int
     r: float
@@ -92,54 +95,54 @@ class NeighbourUnit:
 
 @dataclass(frozen=True)
 class HardNegativesResult:
-    """Detection where the images that do not activate the unit are the hardest of them."""
+    """Detection with the hardest of the images that do not activate the unit."""
 
     balanced_accuracy: Estimate = NONE
     """As in detection, with the same activating images."""
     auc: float | None = None
     described: Estimate = NONE
-    """Share of the hard images that the label describes, though they do not activate the unit."""
+    """Share of the hard images that the label describes, although they do not activate the unit."""
     drop: Estimate = NONE
-    """Balanced accuracy of detection less this one: how much of detection was easy."""
+    """Balanced accuracy of detection minus this one: how much of detection was easy."""
     failed: int = 0
-    """Hard images with an unread answer, which count as wrong."""
+    """Hard images with an unreadable answer, which count as wrong."""
     images: int = 0
-    """Images of low activation, of which the hardest are taken."""
+    """Images of low activation, from which the hardest are taken."""
     low: float | None = None
     """The highest activation that counts as low."""
     neighbours: tuple[NeighbourUnit, ...] = ()
-    """The units whose strong images are the hard ones; none where those are taken that look alike."""
+    """The units whose strong images are the hard ones; empty if images that look alike are taken."""
 
 
 @dataclass(frozen=True)
 class FuzzingResult:
-    """Does the label say what is seen where the unit responds, rather than elsewhere in the image?"""
+    """Does the label describe what is where the unit responds, and not elsewhere in the image?"""
 
     balanced_accuracy: Estimate = NONE
-    """Mean of the shares of parts where it responds, and where it does not, that the label gets right."""
+    """Mean of the shares of responding and of other parts that the label gets right."""
     responding: Estimate = NONE
     """Share of the parts where the unit responds that show what the label says."""
     elsewhere: Estimate = NONE
-    """The same of parts where it does not respond."""
+    """The same share among parts where it does not respond."""
     failed: Estimate = NONE
-    """Share of answers that could not be read; they count as wrong."""
+    """Share of unreadable answers; they count as wrong."""
     cover: float | None = None
-    """Share of its image that a part covers, as the median."""
+    """Median share of the image that a part covers."""
     left_out: int = 0
     """Images without a second part of that size."""
     dimmed: bool = False
-    """Whether the judge looked at images whose rest was dimmed, rather than knowing what each part shows."""
+    """True if the judge looked at images dimmed outside the part, False if it knows what each part shows."""
 
 
 @dataclass(frozen=True)
 class OtherTests:
-    """The tests on the natural images of one check. Hard negatives and fuzzing: None in checks from before them."""
+    """The tests on the natural images of one check. Hard negatives and fuzzing are None in older checks."""
 
     detection: DetectionResult = DetectionResult()
     intruder: IntruderResult = IntruderResult()
     simulation: SimulationResult = SimulationResult()
     alike: HardNegativesResult | None = None
-    """Hard images that look, to the network, like those that activate the unit most."""
+    """Hard images that look to the network like those that activate the unit most."""
     neighbours: HardNegativesResult | None = None
-    """Hard images that activate the units that respond with this one."""
+    """Hard images that activate units which respond together with this one."""
     fuzzing: FuzzingResult | None = None

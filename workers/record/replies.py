@@ -1,4 +1,4 @@
-"""What is read in a reply: hypotheses, a conclusion, and functions that the model called or may call."""
+"""The parts of a reply: hypotheses, a conclusion, and functions that the model called or may call."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ HypothesisStatus = Literal["open", "supported", "refuted"]
 
 @dataclass(frozen=True)
 class ImageLimit:
-    """How many images of a conversation a provider takes in one request, as its refusals showed."""
+    """How many images of a conversation a provider accepts in one request, learned from its refusals."""
 
     host: str = ""
     model: str = ""
     images: int = 0
     stated: bool = False
-    """Whether the provider said the number; otherwise it was found by asking with fewer."""
+    """True if the provider stated the number, False if it was found by retrying with fewer images."""
 
 
 @dataclass(frozen=True)
 class ReasoningItems:
-    """What a model thought, in the form in which its provider takes it back. Opaque: it may be encrypted or signed."""
+    """A model's reasoning in the form that its provider accepts back. It is opaque: it may be encrypted or signed."""
 
     host: str = ""
     model: str = ""
@@ -41,34 +41,35 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What the agent says in the end. Which fields are filled depends on the task."""
+    """The agent's final answer. The task determines which fields are filled."""
 
     description: str = ""
     labels: tuple[str, ...] = ()
     reasoning: str = ""
     bias: str = ""
     domain: str = ""
-    """Of a function: for which inputs the answer holds."""
+    """For a function: the inputs for which the answer holds."""
     code: str = ""
-    """Of a function: Python whose last function computes it."""
+    """For a function: Python whose last function computes it."""
 
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function that a model called by its provider's own means, as the provider sent it."""
+    """A function call through the provider's own API, as received."""
 
     name: str
     arguments: str
-    """JSON as a rule; models also write Python here, or nothing that can be read."""
+    """Usually JSON. Models also write Python here, or unreadable text."""
     id: str = ""
-    """The provider's name for this call."""
+    """The provider's id of this call."""
 
 
 @dataclass(frozen=True)
 class FunctionSchema:
-    """A function that a model may call where a reply would otherwise hold tags."""
+    """A function that a model may call instead of writing tags."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    """JSON schema of its arguments. All are required and no others allowed, as providers that enforce it want it."""
+    """JSON schema of its arguments. All are required and no others allowed, because providers that enforce schemas
+    need this."""

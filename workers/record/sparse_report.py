@@ -1,4 +1,5 @@
-"""What a report says of a sparse auto-encoder: measured on images that its training never saw. Plain JSON both ways."""
+"""The report of a sparse auto-encoder, measured on images that its training never saw. Converts to plain JSON and
+back."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from workers.record.estimates import NONE, Estimate
 
 @dataclass(frozen=True)
 class BinCounts:
-    """How many values lie between neighbouring edges."""
+    """Number of values between neighbouring edges."""
 
     edges: tuple[float, ...]
-    """Ascending, one more than there are counts. A value on an edge counts to the right of it, the last to the left."""
+    """Ascending, one more than counts. A value on an edge counts to its right, on the last edge to its left."""
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -25,7 +26,7 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class ActiveCounts:
-    """Latents that are active at a position: L0."""
+    """Number of latents that are active at a position: L0."""
 
     mean: float
     low: float
@@ -42,29 +43,32 @@ class DecoderSimilarity:
     histogram: BinCounts
     """Over [-1, 1]."""
     mean: float | None
-    """None where there is one latent alone."""
+    """None with a single latent."""
     near: float | None
-    """Share of latents with a cosine above .9: there is another one for nearly the same direction."""
+    """Share of latents with a cosine above .9, that is, with a near duplicate."""
 
 
 @dataclass(frozen=True)
 class OutputEffect:
-    """What becomes of the model's own output when something else takes the place of the layer's activations.
+    """The change of the model's output when the layer's activations are replaced.
 
-    "rebuilt" is the auto-encoder's reconstruction, "ablated" the mean activation of each unit at all places.
+    "rebuilt" uses the auto-encoder's reconstruction, "ablated" the mean activation of each unit at all positions.
     """
 
     measure: Literal["kl", "binary_kl", "change", ""] = ""
-    """"kl": divergence of the probabilities of the classes from the model's own, in nats. "binary_kl": the same of each
-    class by itself, summed. "change": for models without classes, squared change of the output over its variance
-    among images. "" if nothing was measured."""
+    """How outputs are compared; "" if nothing was measured.
+
+    "kl": divergence of the class probabilities from the model's own, in nats. "binary_kl": the same for each class
+    separately, summed. "change", for models without classes: squared change of the output over its variance among
+    images.
+    """
     rebuilt: Estimate = NONE
     """Mean over images; 0 is best."""
     ablated: Estimate = NONE
     recovered: Estimate = NONE
-    """1 - rebuilt / ablated: 1 is best, 0 no better than the mean. None where the mean changes nothing."""
+    """1 - rebuilt / ablated: 1 is best, 0 is no better than the mean. None if the mean changes nothing."""
     same_rebuilt: Estimate = NONE
-    """Share of images whose answer stays: the class on top, or all classes above .5. None without classes."""
+    """Share of images with an unchanged answer: the top class, or all classes above .5. None without classes."""
     same_ablated: Estimate = NONE
     why: str = ""
     """Why nothing was measured; "" if it was."""
@@ -72,21 +76,21 @@ class OutputEffect:
 
 @dataclass(frozen=True)
 class SparseReport:
-    """A report. `images` and `positions` say how many it rests on."""
+    """A report. `images` and `positions` count what it was measured on."""
 
     name: str
     fingerprint: str
-    """Of the auto-encoder, as on its card."""
+    """Fingerprint of the auto-encoder, as on its card."""
     images: int
     positions: int
     latents: int
     unexplained: float
-    """Squared errors over squared distances from the mean of all positions: 0 is best, the mean has 1."""
+    """Squared errors over squared distances from the mean of all positions: 0 is best, the mean gets 1."""
     active: ActiveCounts
     dead: int
-    """Latents that are active at none of the positions."""
+    """Latents that are active at no position."""
     density: BinCounts
-    """Of the others: log10 of the share of positions at which a latent is active, -6 to 0."""
+    """For the other latents: log10 of the share of positions at which they are active, -6 to 0."""
     similarity: DecoderSimilarity
     encoder_cosine: float
     """Mean over latents of the cosine between encoder row and decoder row."""
@@ -98,7 +102,7 @@ class SparseReport:
 
 
 def read_report(facts: Any) -> SparseReport:
-    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    """Parse a stored report. Raises ValueError if it is invalid."""
     try:
         return msgspec.convert(facts, SparseReport)
     except msgspec.ValidationError as error:

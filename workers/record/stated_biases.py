@@ -1,10 +1,9 @@
-"""What the replies of a bias run state, and which of the run's images bear on it: those with the context, and those
-without. The laboratory tests both sets, and pages draw the same.
+"""The biases that a bias run states, and the run's images that test them: those with the context and those without.
 
-A statement is a line that begins with Weaker or Stronger and quotes the words of titles that tell its images from the
-others (`agent/prompts/bias.md`). Images are those that the run drew: neither exemplars, which were chosen by their
-activation, nor edits, which are no independent images. What made the agent state it cannot test it, so that images of
-prompts that came after it are taken, where there are enough.
+The laboratory tests both sets, and pages show the same. A statement is a line that begins with Weaker or Stronger
+and quotes words of titles that identify its images (`agent/prompts/bias.md`). Only images that the run generated
+count: exemplars were chosen by their activation, and edits are not independent images. Images that led the agent to
+a statement cannot test it, so images of later prompts are used if there are enough.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from workers.record.replies import Conclusion
 Direction = Literal["weaker", "stronger"]
 
 MIN_PROMPTS = 8
-"""Different prompts on each side from which a statement is tested on what was drawn after it."""
+"""Different prompts needed on each side to test a statement on later images."""
 MAX_STATEMENTS = 20
-"""Statements of a conclusion that are read, the first."""
+"""Maximum number of statements read from a conclusion, from the first."""
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
 _NOT = re.compile(r'["”][^"“”]{0,20}\b(?:not|without|except)\b[^"“”]{0,12}(?=["“])', re.IGNORECASE)
-"""Between quoted words and others that its images must not have."""
+"""Separates quoted words from words that its images must not have."""
 
 
 class LoggedRow(Protocol):
-    """An image as a run logged it, in its events or in the database."""
+    """An image that a run logged, from its events or the database."""
 
     @property
     def title(self) -> str: ...
@@ -48,30 +47,30 @@ Row = TypeVar("Row", bound=LoggedRow)
 
 @dataclass(frozen=True)
 class StatedBias:
-    """A line of a conclusion, as it can be read."""
+    """A parsed line of a conclusion."""
 
     text: str
     direction: Direction
     subject: tuple[str, ...]
-    """Words that all of its images have in their titles; empty where it names none."""
+    """Words in the titles of all of its images; may be empty."""
     context: str
-    """Words that tell the images of the context from the others."""
+    """Words that distinguish images with the context."""
     excluded: tuple[str, ...] = ()
-    """Words that neither the images of the context nor the others may have."""
+    """Words that no image on either side may have."""
     after: int | None = None
-    """The run's last experiment before it was stated, 0 for none; None where that is not known."""
+    """The run's last experiment before it was stated, 0 for none; None if unknown."""
 
     @property
     def words(self) -> tuple[frozenset[str], str, frozenset[str]]:
-        """What makes it the same statement, however it is put."""
+        """Key by which two wordings are the same statement."""
         return frozenset(self.subject), self.context, frozenset(self.excluded)
 
     def describes(self, row: LoggedRow) -> bool:
-        """Whether an image is of its context."""
+        """True if the image has the context."""
         return self._compares(row) and _says(row, self.context)
 
     def contrasts(self, row: LoggedRow) -> bool:
-        """Whether an image is one of those that its context is compared with."""
+        """True if the image is one that the context is compared with."""
         return self._compares(row) and not _says(row, self.context)
 
     def _compares(self, row: LoggedRow) -> bool:
@@ -80,17 +79,17 @@ class StatedBias:
 
 @dataclass(frozen=True)
 class Sides(Generic[Row]):
-    """The images that bear on a statement."""
+    """The images that test a statement."""
 
     inside: list[Row]
     """With its context."""
     outside: list[Row]
     fresh: bool
-    """Whether all were drawn after it was stated, of prompts that were new then."""
+    """True if all were drawn after it was stated, from prompts that were new then."""
 
     @property
     def prompts(self) -> tuple[int, int]:
-        """How many different ones there are on each side; images of one prompt are one case."""
+        """Number of different prompts on each side. Images of one prompt count as one case."""
         return _count_prompts(self.inside), _count_prompts(self.outside)
 
 
@@ -113,12 +112,12 @@ def read_statements(text: str) -> list[StatedBias]:
 
 
 def _quoted_in(text: str) -> list[str]:
-    """Each once, as titles are compared with it."""
+    """Return the quoted words without repeats, normalized like titles."""
     return list(dict.fromkeys(" ".join(words.casefold().split()) for words in _QUOTED.findall(text)))
 
 
 def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
-    """Every bias that the replies of a run state, each as it was first said, with or without a program."""
+    """Return every bias that the replies of a run state, in its first wording, with or without a program."""
     found: dict[object, StatedBias] = {}
     ended = 0
     for each in payloads:
@@ -130,13 +129,14 @@ def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
 
 
 def add_stated(found: dict[object, StatedBias], conclusion: Conclusion, ended: int) -> None:
-    """Add what a conclusion states for the first time to what was `found`. `ended` is the run's last experiment."""
+    """Add statements that a conclusion makes for the first time to `found`. `ended` is the run's last experiment."""
     for stated in read_statements(conclusion.bias):
         found.setdefault(stated.words, replace(stated, after=ended))
 
 
 def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]:
-    """The statements in a conclusion, each once, with when it was first `stated`."""
+    """Return the statements of a conclusion without repeats, each with the experiment after which it was first
+    `stated`."""
     first = {each.words: each.after for each in stated}
     found = {each.words: replace(each, after=first.get(each.words)) for each in reversed(read_statements(text))}
     return list(reversed(found.values()))
@@ -145,10 +145,11 @@ def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]
 def find_sides(
     stated: StatedBias, experiments: Mapping[int, Sequence[Row]], others: Sequence[StatedBias] = ()
 ) -> Sides[Row]:
-    """The images with the context, and those without, that were drawn after it was stated; of all, if these have fewer
-    than `MIN_PROMPTS` prompts on a side. `experiments` are the images of each, by its number, in order.
+    """Return the images with and without the context that were drawn after the bias was stated.
 
-    Images of the contexts of `others`, which may explain a difference, are left out where enough remain.
+    All images are used if fewer than `MIN_PROMPTS` later prompts are on a side. `experiments` maps an experiment's
+    number to its images. Images of the contexts of `others`, which could explain a difference, are left out if
+    enough remain.
     """
     rows = [(number, each) for number, some in experiments.items() for each in some if _counts(each)]
     if stated.after is not None:
@@ -161,7 +162,7 @@ def find_sides(
 
 
 def prompt_of(row: LoggedRow) -> str:
-    """What an image was drawn from; its title where that is not known."""
+    """Return the normalized prompt of an image, or its title if the prompt is unknown."""
     return " ".join((row.prompt or row.title).casefold().split())
 
 
@@ -181,11 +182,11 @@ def _count_prompts(rows: Iterable[LoggedRow]) -> int:
 
 
 def _counts(row: LoggedRow) -> bool:
-    """Whether an image was drawn on purpose and measured."""
+    """True if the image was generated by the run and measured."""
     return row.measured and row.origin in (Origin.GENERATED, Origin.ORIGINAL)
 
 
 def _says(row: LoggedRow, words: str) -> bool:
-    """Whether title or prompt have these words, whole and in this order; a plural counts as the word."""
+    """True if title or prompt contain these words, complete and in this order. A plural counts as the word."""
     said = f"{row.title}\n{row.prompt}".casefold()
     return re.search(rf"(?<!\w){re.escape(words)}(?:s|es)?(?!\w)", said) is not None

@@ -1,4 +1,4 @@
-"""How a run stands, and what may follow."""
+"""The status of a run, and what can follow it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Labelled(StrEnum):
-    """A value with the words that people read for it. Members are written `NAME = "value", "Words"`, and are their
+    """A string value with a display name. Members are written `NAME = "value", "Display name"` and equal their
     values."""
 
     label: str
@@ -20,7 +20,7 @@ class Labelled(StrEnum):
 
     @classmethod
     def choices(cls) -> list[tuple[str, str]]:
-        """Value and words of each, for a form or a column."""
+        """Return value and display name of each member, for a form or a column."""
         return [(each.value, each.label) for each in cls]
 
 
@@ -39,10 +39,10 @@ ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 """A worker holds the run, or will."""
 
 STILL = frozenset({Status.PAUSED, Status.WAITING})
-"""No worker holds the run, and it has not ended."""
+"""No worker holds the run, but it has not ended."""
 
 ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Status.FAILED})
-"""Nothing moves any more: viewers need not look again."""
+"""Final statuses: pages need not poll."""
 
 REOPENABLE = frozenset({Status.PAUSED, Status.FAILED, Status.CANCELLED})
-"""What a person may have go on, beside a run that waits."""
+"""Statuses from which a person can resume a run, besides a run that waits."""

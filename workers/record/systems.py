@@ -1,4 +1,4 @@
-"""The thing under study, as a run names it."""
+"""The system under study, as a run names it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """Names a system: what a person picks on the New run page."""
+    """The system that a user selects on the New run page."""
 
     kind: str
     """Key in `registry.SYSTEMS`, for example "unit"."""
@@ -22,7 +22,7 @@ class SystemSpec:
 
 @dataclass(frozen=True)
 class OrdinaryActivations:
-    """What the ordinary images of the dataset get: the median and two quantiles of their activations."""
+    """Median and two quantiles of the activations of ordinary images of the dataset."""
 
     images: int
     """How many images were looked at."""

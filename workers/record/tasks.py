@@ -1,6 +1,6 @@
-"""The research tasks: a row each, from which forms, pages, the agent's rules and the API take what they need.
+"""The research tasks: one row each, which forms, pages, the agent's rules and the API read.
 
-A task's prompt is `workers/agent/prompts/<key>.md`.
+The prompt of a task is `workers/agent/prompts/<key>.md`.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from workers.record.functions import WORD_FAMILIES
 class Task:
     key: str
     label: str
-    """What people call it."""
+    """Display name."""
     line: str
-    """What it is about and how it ends, in a line."""
+    """What it is about and how it ends, in one line."""
     question: str
-    """What is asked of a unit, unless the person writes something else."""
+    """Default question about a unit."""
     question_of_class: str
-    """The same of a class, which has a name; "" where that makes no difference."""
+    """Default question about a class by its name; "" to use `question`."""
     question_of_neuron: str
-    """The same of a synthetic neuron, whose layer and name would tell the agent what to find."""
+    """Default question about a synthetic neuron, whose layer and name would reveal the answer."""
     answer: tuple[str, ...]
-    """What its conclusion consists of, in the order in which a person is asked for it."""
+    """Parts of its conclusion, in the order in which a person fills them in."""
     needs: tuple[tuple[str, ...], ...]
-    """Tags that an answer has; of several in brackets one will do, the first is the one that the agent is told of."""
+    """Tags that an answer needs. Each inner tuple lists alternatives; the agent is told the first."""
     of_classes: bool = False
-    """Whether it is about a class, so that the form offers a model's classes by name."""
+    """True if it is about a class, so that the form lists a model's classes by name."""
     of_functions: bool = False
-    """Whether it is asked of functions, and of nothing else."""
+    """True if it is only for functions."""
     gives_verdict: bool = False
-    """Whether its labels are a verdict, rather than what the unit responds to."""
+    """True if its labels are a verdict and do not say what the unit responds to."""
     is_open: bool = False
-    """Whether the question may be any: a label may then be of something else, and one that fails is not sent back."""
+    """True if any question is allowed. A label may then describe something else, so a failed one is not sent back."""
     confirms: bool = False
-    """Whether statements of its conclusion are to be tested on images drawn after them."""
+    """True if statements of its conclusion are tested on images drawn afterwards."""
 
 
 FUNCTION = "function"
@@ -106,28 +106,30 @@ DEFAULT_TASK = "describe"
 
 
 def choices() -> list[tuple[str, str]]:
-    """Key and label of each, for a form."""
+    """Return key and display name of each task, for a form."""
     return [(task.key, task.label) for task in _ROWS]
 
 
 def label(key: str) -> str:
-    """What people call a task; the key itself where it is not known here."""
+    """Return the display name of a task, or the key of an unknown one."""
     return TASKS[key].label if key in TASKS else key
 
 
 def find_task(key: str) -> Task:
-    """The task; one that is not known here is a free question."""
+    """Return the task; an unknown one is a free question."""
     return TASKS.get(key, TASKS["free"])
 
 
 def list_needs(task: str, layer: str) -> tuple[tuple[str, ...], ...]:
-    """Tags that an answer about a unit of this layer has, as `Task.needs`. About a function of words it is a
-    description alone: code could not compare words."""
+    """Return the tags that an answer about a unit of this layer needs, as in `Task.needs`.
+
+    An answer about a function of words is a description alone, because code cannot compare words.
+    """
     return (("DESCRIPTION",),) if task == FUNCTION and layer in WORD_FAMILIES else find_task(task).needs
 
 
 def explain_mismatch(task: str, kind: str) -> str:
-    """Why this task cannot be asked of a system of this kind; "" if it can."""
+    """Return why this task cannot be asked of a system of this kind; "" if it can."""
     if find_task(task).of_functions == (kind == FUNCTION):
         return ""
     if kind == FUNCTION:
@@ -137,10 +139,10 @@ def explain_mismatch(task: str, kind: str) -> str:
 
 
 def questions(kind: str, model: str, layer: str, unit: int | str, name: str = "") -> dict[str, str]:
-    """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
+    """Return a default question for each task about a unit of a layer of this kind, called `name` if units have names.
 
-    It names the class of a logit, and tells nothing of a synthetic neuron; of a circuit `unit` is how many members it
-    has, and not its name, which may say what it responds to.
+    It names the class of a logit, but reveals nothing about a synthetic neuron. For a circuit, `unit` is its number
+    of members: its name may say what it responds to.
     """
     if kind == "concept":
         return {task.key: task.question_of_neuron for task in _ROWS}

@@ -1,11 +1,12 @@
-"""Text of programs, agents and files as a terminal may show it: none of it acts on the terminal or passes for ours."""
+"""Makes text of programs, agents and files safe for a terminal: it cannot control the terminal or imitate our
+messages."""
 
 from __future__ import annotations
 
 import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""C0 but the tab and the line feed, DEL, C1, and what changes the direction of writing."""
+"""C0 except tab and line feed, DEL, C1, and characters that change the direction of writing."""
 
 
 def escape_controls(text: str) -> str:

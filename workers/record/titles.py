@@ -1,6 +1,6 @@
-"""The title of a program: the first line of its docstring, as one line of plain text.
+"""The title of a program: the first line of its docstring as one line of plain text.
 
-Programs are untrusted words here: nothing is parsed as code, and no more than the head is read.
+Programs are untrusted text. Nothing is parsed as code, and only the start is read.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import re
 import unicodedata
 
 MAX_TITLE_CHARS = 72
-"""Characters of a title."""
+"""Maximum length of a title."""
 HEAD = 4_000
-"""Characters of a program in which its docstring is looked for."""
+"""Characters of a program that are searched for its docstring."""
 _WORDS = r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')(?P<words>.*?)(?P=quote)"
 _OPENING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*" + _WORDS, re.DOTALL)
 _FUNCTION = re.compile(r"^def[ \t]+run_experiment\b[^\n]*:[ \t]*\n\s*" + _WORDS, re.DOTALL | re.MULTILINE)
 _COUNTED = re.compile(r"(?:step|experiment|round)[ \t]+[\w-]{1,24}[ \t]*[:.,\u2013\u2014-][ \t]*", re.IGNORECASE)
-"""What only says which of several it is: its number stands beside it."""
+"""A counter such as "Step 3:", which is dropped because the number is shown beside the title."""
 
 
 def read_title(program: str) -> str:
-    """What the program says of itself, in few words; "" where it says nothing."""
+    """Return the program's own title in few words; "" if it has none."""
     head = program[:HEAD]
     found = _OPENING.match(head) or _FUNCTION.search(head)
     lines = found["words"].strip().splitlines() if found else []
@@ -28,7 +28,7 @@ def read_title(program: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """One line that begins with a capital and ends with a whole word, without anything that cannot be seen."""
+    """Return one line that begins with a capital and ends with a complete word, without invisible characters."""
     seen = "".join(each for each in text if unicodedata.category(each)[0] != "C" or each.isspace())
     words = " ".join(seen.split()).rstrip(" .:;,")
     if len(words) > MAX_TITLE_CHARS:

@@ -36,7 +36,7 @@ _CERTAIN = 2.5
 
 @dataclass(frozen=True)
 class TrueEffect:
-    """The true effect of a context on a class: mean probability in it less that elsewhere."""
+    """The true effect of a context on a class: mean probability in it minus that elsewhere."""
 
     context: str
     size: float
@@ -51,7 +51,7 @@ class TrueEffect:
 
 
 def load(settings: LabSettings, name: str) -> BiasedToyboxModel:
-    """The model. Raises UnknownName for what is no seed."""
+    """Return the model. Raises UnknownName for an invalid seed."""
     found = re.fullmatch(r"seed-(\d{1,6})", name)
     if not found:
         raise UnknownName(f"toybox-biased has no {name!r}. Name a seed, such as toybox-biased:seed-0.")

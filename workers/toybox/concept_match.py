@@ -33,13 +33,13 @@ class ConceptMatch:
     extra: tuple[str, ...] = ()
     """Words of the label that are not in the truth."""
     direction: Direction = ""
-    """For a condition in both: whether the label, like the truth, names first what gives the value."""
+    """For a condition in both: whether the label, like the truth, names first the thing that gives the value."""
 
 
 def match(label: str, truth: str) -> ConceptMatch:
     """Compare a label with a truth. An empty label, and one that says nothing, is wrong.
 
-    Of a truth of toybox's own words a label may also say it in others, such as "boats with white sails" of a boat.
+    A label may describe a truth of toybox's own words in other words, such as "boats with white sails" for a boat.
     """
     found = _compare(label, truth)
     if found.right or not _is_of_toybox(truth) or not (concepts := read_whole(label)):
@@ -91,7 +91,7 @@ def _read_part(part: LabelPart) -> Part:
 
 
 def _name(word: Word) -> str:
-    """What a word stands for: its synonym's word in toybox, else itself in the singular."""
+    """Return what a word means: toybox's word for a synonym, else its own singular."""
     if word.kind != "unknown":
         return word.value
     text = word.text

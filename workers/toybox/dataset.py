@@ -1,8 +1,7 @@
-"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn on first use; and fresh scenes
-like them, never exemplars, on which labels are tried and checked.
+"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn on first use.
 
-Pictures are kept as PNG files in the state folder, so that interrupted work continues. Called through the registry, by
-the exemplar index.
+Also fresh scenes like them, which are never exemplars, for trying and checking labels. Pictures are kept as PNG
+files in the state folder, so that interrupted work continues. Used by the exemplar index through the registry.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from workers.toybox.world.scenes import Scene
 
 LENGTH = 3_000
 FRESH = 20_000
-"""Scenes of a held-out split: 50 of them show a label that one in 400 scenes shows."""
+"""Scenes of a held-out split. 50 of them show a label that one in 400 scenes shows."""
 _find_scene = lru_cache(FRESH)(splits.scene)
 
 
 def load(settings: LabSettings) -> ToyboxScenes:
-    """The dataset; nothing is drawn yet."""
+    """Return the dataset. Nothing is drawn yet."""
     return ToyboxScenes(settings.state, min(settings.dataset_images or LENGTH, LENGTH))
 
 
 class ToyboxScenes:
-    """The dataset "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.Dataset`."""
+    """The dataset "toybox": pictures of 224 x 224 pixels with their scenes. See `protocols.Dataset`."""
 
     name = "toybox"
 
@@ -47,7 +46,7 @@ class ToyboxScenes:
         return self._length
 
     def __getitem__(self, index: int) -> Picture:
-        """The picture and its scene. Raises IndexError outside 0 … length - 1."""
+        """Return the picture and its scene. Raises IndexError outside 0 … length - 1."""
         if not 0 <= index < self._length:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
         scene = _find_scene(self._split, index)
@@ -57,24 +56,25 @@ class ToyboxScenes:
             return Picture(image.convert("RGB"), scene.to_json())
 
     def scene(self, index: int) -> Json:
-        """The scene of a picture, without drawing it."""
+        """Return the scene of a picture without drawing it."""
         return _find_scene(self._split, index).to_json()
 
     def held_out(self, split: Literal["development", "probe"]) -> ToyboxScenes:
-        """Return fresh scenes for a split, drawn like those of the dataset and never shown by it; no more than the
-        dataset has if that is small.
+        """Return fresh scenes for a split, drawn like those of the dataset but never part of it.
+
+        A small dataset has equally few.
         """
         return ToyboxScenes(self._state, FRESH if self._length == LENGTH else self._length, split)
 
     def prepare(self, progress: Progress = no_progress) -> None:
-        """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
+        """Draw every missing picture. An exception of `progress`, such as Cancelled, passes through."""
         for index in range(self._length):
             progress("drawing the toybox validation scenes", index, self._length)
             self._draw(index)
         progress("drawing the toybox validation scenes", self._length, self._length)
 
     def _draw(self, index: int) -> Path:
-        """The file of a picture, drawn unless it is there already; others see the whole file or none."""
+        """Return the file of a picture and draw it if it is missing. Other processes see the whole file or none."""
         path = self._folder / f"{index:04}.png"
         if not path.exists():
             image = _render(_find_scene(self._split, index))

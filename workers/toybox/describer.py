@@ -1,6 +1,6 @@
-"""Puts toybox images into words with toybox-describer, knowing nothing of the hypotheses. Loaded through the registry.
+"""Describes toybox images with toybox-describer, without knowing the hypotheses. Loaded through the registry.
 
-Seeing is in `workers.toybox.networks.detection`; here are only the sentences.
+`workers.toybox.networks.detection` finds the toys; this module writes the sentences.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from workers.toybox.world.scenes import WHEN, Scene, Thing
 
 _BATCH = 32
 _REMEMBERED = 64
-"""Images whose scenes are kept."""
+"""Number of images whose scenes are cached."""
 _MAX_SHARED = 8
-"""Parts of a summary."""
+"""Maximum number of parts of a summary."""
 _MAX_AROUND = 4
-"""Parts of it about what stands outside the bright regions."""
+"""Maximum number of these parts that are outside the bright regions."""
 
 
 def load(settings: LabSettings) -> ToyboxDescriber:
-    """The describer with its committed weights. Raises MachineryError if they are missing."""
+    """Return the describer with its committed weights. Raises MachineryError if they are missing."""
     return ToyboxDescriber(nets.DESCRIBER_FILE, settings)
 
 
 class ToyboxDescriber:
-    """See `protocols.Describer`. May be called from several threads."""
+    """See `protocols.Describer`. Safe for threads."""
 
     def __init__(self, weights: Path, settings: LabSettings) -> None:
         # So small a network runs on the processor everywhere.
@@ -45,7 +45,8 @@ class ToyboxDescriber:
         self._seen: dict[str, DetectedScene] = {}
 
     def refusal(self, scene: Json) -> str:
-        """Why an image behind which is this scene, or none, is not described; "" if it is: it saw toys alone."""
+        """Return why an image with this scene, or without one, is not described; "" if it is. The network has seen
+        only toys."""
         try:
             Scene.from_json(scene)
         except ToolMisuse:
@@ -57,18 +58,21 @@ class ToyboxDescriber:
         return ""
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
+        """Return texts such as "a large red ball and two small blue cars on snow at night", in words that toybox can
+        draw again."""
         return [describe_scene(seen) for seen in self._look(images)]
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first.
+        """Return a text such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night", most common
+        first.
 
-        Of masked images it says last what stands outside the bright regions of several.
+        For masked images, the end says what is outside the bright regions of several of them.
         """
         return summarize_scenes(self._look(images), self._words)
 
     def _look(self, images: Sequence[Image]) -> list[DetectedScene]:
-        """What the images show. Programs mostly describe images and then sum them up: the last ones are remembered."""
+        """Return what the images show. Programs often describe images and then summarize them, so the last ones are
+        cached."""
         keys = [image_key(image) for image in images]
         remembered = self._seen  # read once: while the eyes look, other threads put others in its place
         new = {key: image for key, image in zip(keys, images, strict=True) if key not in remembered}
@@ -80,13 +84,13 @@ class ToyboxDescriber:
 
 
 def describe_scene(seen: DetectedScene) -> str:
-    """One scene in words."""
+    """Describe one scene in words."""
     things = tuple(Thing(thing.noun, thing.colour, thing.size, 0.0, 0.0) for thing in seen.things)
     return caption(Scene(things, seen.ground, seen.light))
 
 
 def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) -> str:
-    """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
+    """Return what at least two of the scenes share, or all that a single scene has, then the same for the outside."""
     if not scenes:
         return "There are no images."
     shared = _find_shared([seen.words for seen in scenes], words)[:_MAX_SHARED]
@@ -96,7 +100,7 @@ def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) ->
 
 
 def _find_shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
-    """Which words several of them have, commonest first."""
+    """Return which words several of them have, most common first."""
     counts = Counter(word for each in seen for word in each)
     shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
     shared.sort(key=lambda pair: -pair[1])

@@ -1,9 +1,8 @@
-"""toybox-eyes as a detector: finds toys in pictures of toybox by name. The network is in
-`workers.toybox.networks.nets`.
+"""toybox-eyes as a detector: finds toys by name in toybox's pictures. The network is in `workers.toybox.networks.nets`.
 
-One detection is one connected region of pixels that are most likely the toy; its confidence is the mean probability of
-the toy there, and of the colour where one is asked for: "ball", "red ball", "something red". Loaded through the
-registry; a picture costs about 15 ms on a processor, however many toys are asked for.
+One detection is one connected region of pixels that are most likely the toy. Its confidence is the mean probability
+of the toy there, and of the colour if one is asked for: "ball", "red ball", "something red". Loaded through the
+registry. A picture takes about 15 ms on a processor, for any number of toys.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from workers.toybox.world.scenes import NOUNS
 from workers.toybox.world.words import read_words
 
 CONFIDENT = 0.5
-"""Regions less likely than this to be the toy are left out."""
+"""Less confident regions are left out."""
 MIN_PIXELS = 6
 """Minimum size of a region, in the eyes' 48 x 48 pixels."""
 _BATCH = 32
@@ -48,19 +47,20 @@ NEURONS: Mapping[str, str] = {
 
 
 def load(settings: LabSettings) -> ToyboxDetector:
-    """The detector with its committed weights. Raises MachineryError if they are missing."""
+    """Return the detector with its committed weights. Raises MachineryError if they are missing."""
     return ToyboxDetector(nets.EYES_FILE, settings)
 
 
 def load_seeded(settings: LabSettings, name: str) -> ToyboxDetector:
-    """The detector with the synthetic neurons of a seed: `name` is "seed-7". Raises UnknownName for another name."""
+    """Return the detector with the synthetic neurons of a seed: `name` is "seed-7". Raises UnknownName for another
+    name."""
     if not (found := re.fullmatch(r"seed-(\d{1,9})", name)):
         raise UnknownName(f"toybox-eyes have no neurons called {name!r}. Write seed- and a number, such as seed-7.")
     return ToyboxDetector(nets.EYES_FILE, settings, f"toybox-eyes:{name}", draw_neurons(int(found.group(1))))
 
 
 def missing(settings: LabSettings, name: str = "") -> str:
-    """ "" if the weights are there, else the command that makes them."""
+    """Return "" if the weights exist, else the command that creates them."""
     del settings, name
     return "" if nets.EYES_FILE.exists() else f"{nets.EYES_FILE} is missing. Make it with `manage.py train_toybox`."
 
@@ -86,13 +86,13 @@ class ToyboxDetector:
         self.revision = nets.fingerprint(weights)
 
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
-        """Where each image shows the toys; masks are 48 x 48. See `protocols.Detector.detect`."""
+        """Return where each image shows the toys; masks are 48 x 48. See `protocols.Detector.detect`."""
         wanted = {concept: self._read(concept) for concept in concepts}
         seen = in_batches(images, _BATCH, self._look)
         return [{concept: each.find(*kind) for concept, kind in wanted.items()} for each in seen]
 
     def _read(self, concept: str) -> tuple[int | None, int | None]:
-        """The places of its toy, from 1, and of its colour, from 0; None where it does not say."""
+        """Return the index of its toy, from 1, and of its colour, from 0; None for what it does not name."""
         words = [word for word in read_words(concept) if word.kind not in ("thing", "stop", "count")]
         said = {word.kind: word.value for word in words}
         known = set(said) <= {"noun", "colour"} and len(said) == len(words) > 0
@@ -119,14 +119,14 @@ class _Sight:
     """One image as the eyes see it."""
 
     noun: NDArray[np.float32]
-    """How likely each pixel shows no toy and each toy, (1 + toys, 48, 48)."""
+    """Probability of each pixel for no toy and for each toy, (1 + toys, 48, 48)."""
     colour: NDArray[np.float32]
-    """How likely each colour, (colours, 48, 48); means something on toys alone."""
+    """Probability of each colour, (colours, 48, 48). It is only valid on toys."""
     regions: dict[int, list[NDArray[np.bool_]]] = field(default_factory=dict)
-    """Of each toy that was asked for, not too small."""
+    """Regions of each toy asked for that are large enough."""
 
     def find(self, noun: int | None, colour: int | None) -> list[Detection]:
-        """The places of a toy or of all toys, those of one colour alone if it is given."""
+        """Return the places of one toy or of all toys, only those of one colour if it is given."""
         toys = range(1, len(self.noun)) if noun is None else [noun]
         return [found for toy in toys for region in self._regions(toy) for found in self._detect(toy, region, colour)]
 

@@ -1,8 +1,7 @@
 """Toybox as a game engine: prompts become scenes, which are drawn from any side, at any distance and in any light.
 
-It draws toys of `.glb` files beside its own, if the settings name a folder of them.
-
-A view from which a toy cannot be seen is refused, so that the scene of an image tells what it shows.
+If the settings name a folder of `.glb` files, their toys are added. A view in which a toy cannot be seen is refused,
+so that the scene of an image says what it shows.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from workers.toybox.world.viewing import arrange, find_eye
 from workers.toybox.world.words import describe_vocabulary, join_words
 
 _MASK_SIZE = 112
-"""Width of the masks that tell what is seen, in pixels."""
+"""Width in pixels of the masks that measure visibility."""
 _MIN_PIXELS = 12
 _MIN_VISIBLE = 0.25
-"""Share of a toy that the others may not hide."""
+"""Minimum share of a toy that other toys must leave visible."""
 _MIN_INSIDE = 0.6
 """Share of a toy's rectangle that must be in the picture."""
 
 
 def load(settings: LabSettings) -> ToyboxEngine:
-    """The engine. Files of toys are read when they are first needed."""
+    """Return the engine. Files of toys are read when they are first needed."""
     return ToyboxEngine(ToyFolder(settings.game_models))
 
 
@@ -113,7 +112,7 @@ def _find_unseen(scene: Scene) -> str:
 
 
 def _share_inside(scene: Scene, index: int) -> float:
-    """How much of the rectangle around a toy lies in the picture, 0 to 1."""
+    """Return the share of the rectangle around a toy that is inside the picture, 0 to 1."""
     assert scene.view is not None, "an engine's scene has a view"
     thing, scale, foot, eye = scene.things[index], scene.scale(index), scene.foot(index), find_eye(scene.view)
     shape = scene.shape(index)

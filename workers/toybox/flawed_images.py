@@ -1,4 +1,4 @@
-"""Toybox's generator with planted failures: sometimes it draws something else than it was asked, without saying so.
+"""Toybox's generator with planted failures: sometimes it draws something else than asked, without saying so.
 
 Text-to-image models fail like this. The paper compares generators (section 4.3); here the error rate is known.
 """
@@ -19,15 +19,15 @@ SHARE = 0.3
 
 
 def load(settings: LabSettings) -> FlawedGenerator:  # noqa: ARG001  every factory takes the settings
-    """The generator. Needs nothing of the installation."""
+    """Return the generator. It needs nothing from the installation."""
     return FlawedGenerator()
 
 
 class FlawedGenerator(ToyboxGenerator):
-    """Prompt and seed decide which prompts come out wrong, so the same two give the same pixels."""
+    """Prompt and seed determine which prompts fail, so the same two give the same pixels."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
-        """See `protocols.ImageGenerator`. What toybox cannot draw is refused, as by its own generator."""
+        """See `protocols.ImageGenerator`. Prompts that toybox cannot draw are refused, as by its own generator."""
         changed = [plant_failure(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
         return super().generate(changed, seeds, progress)
 
@@ -46,7 +46,7 @@ def plant_failure(prompt: str, seed: int) -> str:
 
 
 def _change_words(prompt: str, rng: random.Random) -> Iterator[str]:
-    """The prompt with one word replaced by another of its kind, in random order."""
+    """Yield the prompt with one word replaced by another of its kind, in random order."""
     words = list(read_words(prompt))
     places = [place for place, word in enumerate(words) if word.kind in ("noun", "colour", "size", "ground")]
     for place in rng.sample(places, len(places)):

@@ -1,7 +1,7 @@
-"""Synthetic neurons drawn by a seed, not chosen: what is tuned on some can be measured on others.
+"""Synthetic neurons drawn by a seed and not chosen: what is tuned on some can be measured on others.
 
-Every seed has 30 mono neurons (14 toys, 6 colours and 10 toys of a colour), 15 that respond to either of two toys and
-15 conditional ones. Knows the scenes of the dataset, since a neuron needs exemplars. Called by `detector`.
+Every seed has 30 mono neurons (14 toys, 6 colours and 10 toys of a colour), 15 that respond to either of two toys
+and 15 conditional ones. Uses the scenes of the dataset, because a neuron needs exemplars. Called by `detector`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from workers.toybox.world.scenes import COLOURS, NOUNS
 
 _TOYS, _COLOURS, _COLOURED, _PAIRS = 14, 6, 10, 15
 _ENOUGH = 22
-"""Minimum number of scenes of the dataset for a neuron: the eyes miss some, and 15 are wanted as exemplars."""
+"""Minimum number of scenes of the dataset for a neuron. The eyes miss some, and 15 are needed as exemplars."""
 
 
 @cache
 def draw_neurons(seed: int) -> Mapping[str, str]:
-    """The neurons of a seed by kind, as `synthetic.neuron.build_table` takes them; the same seed gives the same."""
+    """Return the neurons of a seed by kind, in the form of `synthetic.neuron.build_table`. The same seed gives the
+    same."""
     rng = random.Random(f"fresh synthetic neurons {seed}")
     together, coloured = _count_scenes()
     common = [kind for kind in itertools.product(COLOURS, NOUNS) if coloured[kind] >= _ENOUGH]

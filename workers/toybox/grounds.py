@@ -1,8 +1,9 @@
-"""Toybox's twin of Spawrious: four toys, each nearly always on a ground of its own in training, on another in the test.
+"""Toybox's counterpart of Spawrious: each of four toys is nearly always on its own ground in training, on others in the
+test.
 
-As in Spawrious's one-to-one challenge (Lynch et al. 2023) training has two environments, in which 97 % and 87 % of a
-class stand on its ground and the rest on a filler that all classes share. Colour, size, light and view are drawn at
-random, so that nothing but the ground goes with the class. Every picture follows from the seed, its split and its
+As in Spawrious's one-to-one challenge (Lynch et al. 2023), training has two environments, in which 97 % and 87 % of
+a class are on its ground and the rest on a filler ground that all classes share. Colour, size, light and view are
+random, so that only the ground correlates with the class. Every picture follows from the seed, its split and its
 number, and is drawn on demand, which takes about as long as decoding a file. Called through the registry.
 """
 
@@ -31,13 +32,13 @@ FILLER = "tiles"
 SHARES = (0.97, 0.87)
 """Share of a class on its own ground, in each environment."""
 POOL = 6_000
-"""Images of the training and the validation split together, nine to one."""
+"""Images of the training and validation splits together, nine to one."""
 BALANCED, TEST = 16 * 80, 12 * 125
 _MIN_IMAGES = 160
 
 
 def load(settings: LabSettings, name: str) -> GroundsSplit:
-    """One split: "seed-0:validation", or "seed-0-of-240:validation" for a small one. Raises UnknownName."""
+    """Return one split: "seed-0:validation", or "seed-0-of-240:validation" for a small one. Raises UnknownName."""
     found = re.fullmatch(r"seed-(\d{1,6})(?:-of-(\d{3,6}))?:(\w+)", name)
     if not found or found[3] not in GROUP_SPLITS or int(found[2] or POOL) < _MIN_IMAGES:
         raise UnknownName(
@@ -67,7 +68,7 @@ class GroundsSplit:
         return len(self.cells)
 
     def __getitem__(self, index: int) -> Picture:
-        """The picture, 224 x 224, and its scene. Raises IndexError outside 0 … length - 1."""
+        """Return the picture, 224 x 224, and its scene. Raises IndexError outside 0 … length - 1."""
         from workers.toybox.world import render
 
         if not 0 <= index < len(self):
@@ -76,11 +77,11 @@ class GroundsSplit:
         return Picture(render.render(scene, splits.NATIVE), scene.to_json())
 
     def source(self, index: int) -> str:
-        """What the picture shows, in words."""
+        """Describe the picture in words."""
         return caption(self.scene(index))
 
     def scene(self, index: int) -> Scene:
-        """The scene behind a picture."""
+        """Return the scene of a picture."""
         toy, ground = self.cells[index]
         rng = random.Random(f"{self._stem} {index}")
         kind = CLASSES[toy], rng.choice(COLOURS), rng.choice(SIZES)
@@ -88,7 +89,7 @@ class GroundsSplit:
 
 
 def _list_cells(seed: int, pool: int, split: GroupSplit) -> NDArray[np.int64]:
-    """Class and ground of each image of a split, in an order that follows from the seed."""
+    """Return class and ground of each image of a split, in an order that follows from the seed."""
     shrunk = pool / POOL
     if split == "balanced":
         cells = _repeat([(toy, at) for toy in range(4) for at in range(4)], BALANCED * shrunk)
@@ -104,7 +105,7 @@ def _list_cells(seed: int, pool: int, split: GroupSplit) -> NDArray[np.int64]:
 
 
 def _repeat(cells: Sequence[tuple[int, int]], count: float) -> list[tuple[int, int]]:
-    """About so many in all, each equally often."""
+    """Return about `count` cells, each equally often."""
     return list(cells) * max(1, round(count / len(cells)))
 
 

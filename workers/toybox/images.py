@@ -1,6 +1,6 @@
 """Toybox as a generator and an editor of images: prompts and instructions become scenes, scenes become pictures.
 
-A picture carries its scene, so that an edit changes what it is told to and nothing else.
+A picture carries its scene, so that an edit changes what it is asked to and nothing else.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from workers.toybox.world.words import describe_vocabulary
 
 
 def load_generator(settings: LabSettings) -> ToyboxGenerator:  # noqa: ARG001  every factory takes the settings
-    """The generator. Needs nothing of the installation."""
+    """Return the generator. It needs nothing from the installation."""
     return ToyboxGenerator()
 
 
 def load_editor(settings: LabSettings) -> ToyboxEditor:  # noqa: ARG001  every factory takes the settings
-    """The editor. Needs nothing of the installation."""
+    """Return the editor. It needs nothing from the installation."""
     return ToyboxEditor()
 
 
 class ToyboxGenerator:
-    """Draws exactly what a prompt says, or refuses it: leaving a word out would draw something else."""
+    """Draws exactly what a prompt says, or refuses it: ignoring a word would draw something else."""
 
     vocabulary = describe_vocabulary()
 
@@ -56,7 +56,7 @@ class ToyboxEditor:
         seeds: Sequence[int],
         progress: Progress = no_progress,
     ) -> list[Picture]:
-        """See `protocols.ImageEditor`. A picture without a scene, or with one that is not ours, is refused."""
+        """See `protocols.ImageEditor`. A picture without a scene, or with a foreign one, is refused."""
         pictures = []
         for done, (original, instruction, seed) in enumerate(zip(originals, instructions, seeds, strict=True)):
             progress("editing", done, len(originals))

@@ -1,7 +1,6 @@
-"""Toybox's own writer of prompts and judge of images, based on the grammar of its labels and the scenes of its
-pictures.
+"""Toybox's own prompt writer and image judge, based on the grammar of its labels and the scenes of its pictures.
 
-Both know a label alone. Loaded through the registry.
+Both know only the label. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -20,21 +19,23 @@ from workers.toybox.world import splits
 from workers.toybox.world.scenes import Scene
 
 MIN_INSIDE = 0.25
-"""Share of a part that a thing fills, or of the thing that lies in the part, from which the part shows it."""
+"""A part shows a thing if at least this share of the part is filled by it, or this share of the thing is in the
+part."""
 
 
 def load_writer(settings: LabSettings) -> ToyboxPromptWriter:  # noqa: ARG001  every factory takes the settings
-    """The writer. Needs nothing of the installation."""
+    """Return the writer. It needs nothing from the installation."""
     return ToyboxPromptWriter()
 
 
 def load_judge(settings: LabSettings) -> ToyboxJudge:  # noqa: ARG001  every factory takes the settings
-    """The judge. Needs nothing of the installation."""
+    """Return the judge. It needs nothing from the installation."""
     return ToyboxJudge()
 
 
 class ToyboxPromptWriter:
-    """See `protocols.PromptWriter`. Positive prompts are spread over the label's alternatives, and vary in all else."""
+    """See `protocols.PromptWriter`. Positive prompts are spread over the label's alternatives and vary in everything
+    else."""
 
     name = "toybox's grammar"
 
@@ -65,9 +66,9 @@ class ToyboxJudge:
         parts: Sequence[NDArray[np.bool_]],
         progress: Progress = no_progress,
     ) -> list[float | None]:
-        """See `protocols.PartJudge`: whether a thing that the label speaks of is seen in the part.
+        """See `protocols.PartJudge`: whether a thing that the label describes is seen in the part.
 
-        What the thing stands on or beside, ground and light are those of the whole scene.
+        What the thing is on or beside, ground and light are those of the whole scene.
         """
         read = read_label(label)
         if not read.about_things:
@@ -83,7 +84,7 @@ class ToyboxJudge:
 
 
 def _shows(read: ReadLabel, picture: Picture) -> float | None:
-    """None for mere pixels."""
+    """Return 1 or 0; None for an image without a scene."""
     try:
         return float(read.is_present(Scene.from_json(picture.scene)))
     except ToolMisuse:
@@ -91,7 +92,7 @@ def _shows(read: ReadLabel, picture: Picture) -> float | None:
 
 
 def _shows_in(read: ReadLabel, picture: Picture, part: NDArray[np.bool_]) -> float | None:
-    """None for mere pixels."""
+    """Return 1 or 0; None for an image without a scene."""
     try:
         scene = Scene.from_json(picture.scene)
     except ToolMisuse:

@@ -1,6 +1,6 @@
-"""Turn a label into something testable: whether a scene shows what it says, and prompts that toybox draws completely.
+"""Makes a label testable: whether a scene shows what it says, and prompts that toybox draws completely.
 
-Uses only the label: nothing here knows a unit, a run or an image. Called by judges of labels.
+Uses only the label, never a unit, a run or an image. Called by judges of labels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReadLabel:
 
     text: str
     concepts: tuple[Concept, ...]
-    """Alternatives: at least one, and each says something."""
+    """Alternatives: at least one, and each describes something."""
 
     def is_present(self, scene: Scene) -> bool:
         """True if the scene shows what the label says, exactly."""
@@ -36,17 +36,17 @@ class ReadLabel:
 
     @property
     def about_things(self) -> bool:
-        """Whether every alternative speaks of things, rather than of ground or light alone."""
+        """True if every alternative describes things and not only ground or light."""
         return all(each.about_things for each in self.concepts)
 
     def find_shown(self, scene: Scene) -> set[int]:
-        """The things that it speaks of, by their places in the scene, without what they stand on or beside."""
+        """Return the positions in the scene of the things that it describes, without what they are on or beside."""
         return {place for each in self.concepts for place in each.find_shown(scene)}
 
     def positive_scenes(self, count: int, seed: int) -> list[Scene]:
-        """Draw scenes that it describes, spread evenly over its alternatives; everything it leaves open varies.
+        """Draw scenes that it describes, spread evenly over its alternatives. Everything it leaves open varies.
 
-        The same label and seed give the same scenes, and so for those below.
+        The same label and seed give the same scenes, as in the methods below.
         """
         rng = self._rng("positive", seed)
         return [self.concepts[place % len(self.concepts)].sample(rng) for place in range(count)]
@@ -96,10 +96,10 @@ def describe_reading(text: str) -> LabelReading:
 
 
 def read_label(text: str) -> ReadLabel:
-    """The label, ready to be tested.
+    """Return the label, ready for testing.
 
-    Raises RequestError with the reason and the remedy: it says nothing that can be tested, not every word of it is
-    understood, or it describes what no scene can hold, or nearly everything.
+    Raises RequestError with the reason and the remedy if it says nothing testable, has a word that is not
+    understood, or describes what no scene can contain, or nearly every scene.
     """
     concepts, unread = parse_label(text), find_unread(text)
     if unread:

@@ -20,12 +20,12 @@ from workers.vision_models.rewriting import join_outputs, replace_outputs
 
 
 def load(settings: LabSettings) -> ToyboxModel:
-    """The model with its committed weights. Raises MachineryError if they are missing."""
+    """Return the model with its committed weights. Raises MachineryError if they are missing."""
     return ToyboxModel(nets.NET_FILE, settings)
 
 
 SCALE: Scale = "sigmoid"
-"""A scene shows any number of classes, and the network is trained on each by itself (`networks.training_tasks`)."""
+"""A scene shows any number of classes, and the network is trained on each separately (`networks.training_tasks`)."""
 
 
 class ToyboxModel:
@@ -45,13 +45,13 @@ class ToyboxModel:
         """Names of the units of the layer "logits"."""
 
     def layers(self) -> Sequence[LayerInfo]:
-        """conv1 and layer1 to layer4, read after their ReLU, then the logits."""
+        """Return conv1 and layer1 to layer4, read after their ReLU, then the logits."""
         widths = nets.ToyboxNet.WIDTHS.items()
         convolutions = [LayerInfo(name, name, "conv", units) for name, units in widths]
         return [*convolutions, LayerInfo("logits", "logits", "logit", len(self.classes), self.classes, SCALE)]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """What the layers make of the images; see `protocols.VisionModel.maps`."""
+        """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers("toybox-net", layers, [layer.name for layer in self.layers()])
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [self._batch([], layers)]
@@ -60,13 +60,13 @@ class ToyboxModel:
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """The logits with a layer's maps replaced; see `protocols.RewritableModel`."""
+        """Return the logits with a layer's maps replaced; see `protocols.RewritableModel`."""
         return self.trace(images, {layer: rewrite}, gradients=gradients)
 
     def trace(
         self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
     ) -> torch.Tensor:
-        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
+        """Return the logits with several layers' maps replaced; see `protocols.TraceableModel`."""
         for layer in rewrites:
             check_rewritable(self.name, layer, self.layers())
 
@@ -83,10 +83,10 @@ class ToyboxModel:
         return join_outputs(images, self._settings.batch_size, run)
 
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
+        """Return the probability of a class and where it is seen; see `protocols.Classifier.evidence`.
 
-        A logit is a mixture of the maxima of layer4, so its weights are its gradient: the map is layer4 weighted by
-        them, as Grad-CAM has it (Selvaraju et al., ICCV 2017, equations 1 and 2). Raises UnknownName.
+        A logit is a mixture of the maxima of layer4, so its weights are its gradient. The map is layer4 weighted by
+        them, as in Grad-CAM (Selvaraju et al., ICCV 2017, equations 1 and 2). Raises UnknownName.
         """
         if not 0 <= unit < len(self.classes):
             raise UnknownName(f"toybox-net knows no class {unit}. Choose one from 0 to {len(self.classes) - 1}.")

@@ -1,8 +1,8 @@
-"""Labels a unit of toybox once, from its masked exemplars alone and without an experiment, as MILAN does.
+"""Labels a unit of toybox once, from its masked exemplars alone and without experiments, as MILAN does.
 
-toybox-describer says what the bright regions show, and what stands around them; what the exemplars share beyond chance
-is the label: up to a few alternatives, or a thing with a condition, as the agent may say. The baseline that experiments
-must beat. Loaded through the registry.
+toybox-describer says what the bright regions show and what is around them. The label is what the exemplars share
+beyond chance: a few alternatives, or a thing with a condition, in the form that the agent uses. Experiments must
+beat this baseline. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.toybox.world.concepts import phrase_label
 
 
 def load(settings: LabSettings) -> ToyboxOneShot:
-    """The labeller with its committed weights. Raises MachineryError if they are missing."""
+    """Return the labeller with its committed weights. Raises MachineryError if they are missing."""
     return ToyboxOneShot(settings)
 
 

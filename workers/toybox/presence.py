@@ -1,4 +1,4 @@
-"""Tell which pairs of a colour and a noun occur in scenes of toybox: concepts with known presence. Draws nothing.
+"""Presence of each pair of a colour and a noun in scenes of toybox: concepts with known truth. Draws nothing.
 
 Loaded through the registry.
 """
@@ -15,13 +15,13 @@ from workers.toybox.world.scenes import COLOURS, NOUNS
 
 CONCEPTS = tuple(product(COLOURS, NOUNS))
 _EVERY = 100
-"""Scenes between two reports of progress."""
+"""Scenes between two progress reports."""
 
 
 def read(shown: int, held_out: int, progress: Progress = no_progress) -> tuple[torch.Tensor, torch.Tensor]:
-    """Presence (scenes, 200 concepts), 0 or 1, in so many scenes of the training split, and in so many others.
+    """Return presence (scenes, 200 concepts), 0 or 1, in `shown` scenes of the training split and in `held_out` others.
 
-    One to four toys stand in most of them. An exception of `progress`, such as Cancelled, passes through.
+    Most scenes have one to four toys. An exception of `progress`, such as Cancelled, passes through.
     """
     return _read("train", shown, progress), _read("probe", held_out, progress)
 

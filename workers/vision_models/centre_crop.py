@@ -21,7 +21,7 @@ Channels = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class CentreCrop:
-    """What a network takes, and how an image is brought to it."""
+    """The input of a network, and how an image is converted to it."""
 
     side: int
     """Side of the remaining square, in pixels."""
@@ -38,7 +38,7 @@ class CentreCrop:
         return left / width, top / height, (left + self.side) / width, (top + self.side) / height
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """Bytes (batch, 3, side, side)."""
+        """Return bytes (batch, 3, side, side)."""
         return torch.stack(in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -55,6 +55,6 @@ class CentreCrop:
         return torch.from_numpy(np.array(small)).permute(2, 0, 1)
 
     def _place(self, size: tuple[int, int]) -> tuple[tuple[int, int], int, int]:
-        """Width and height once the shorter of them is scaled; left and top of the centre in that."""
+        """Return width and height after scaling the shorter side, and left and top of the centre crop."""
         width, height = (self.shorter * each // min(size) for each in size)
         return (width, height), round((width - self.side) / 2), round((height - self.side) / 2)

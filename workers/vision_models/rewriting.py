@@ -1,6 +1,6 @@
-"""Run a network whose modules return maps while some of these maps are replaced.
+"""Runs a network whose modules return maps, with some of these maps replaced.
 
-For models whose layers are modules of their own; `huggingface.reading` does the same for transformers.
+For models whose layers are modules. `huggingface.reading` does the same for transformers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.protocols import Rewrite
 def replace_outputs(rewrites: Iterable[tuple[nn.Module, Rewrite | None]]) -> ExitStack:
     """Within the `with` block, replace each module's output by its rewrite; None changes nothing.
 
-    A rewrite takes and returns float32 in whatever precision the network computes. Hold the network's lock.
+    A rewrite takes and returns float32, whatever the network's precision. The caller holds the network's lock.
     """
     hooked = ExitStack()
     for module, rewrite in rewrites:

@@ -1,6 +1,6 @@
-"""The common part of models with our own network and one published file of weights.
+"""Base class of models with a network of our own and one published file of weights.
 
-A plug-in says which file, which network reads it, how images are cropped and which layers there are.
+A subclass defines the file, the network that reads it, the crop of images, and the layers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 @dataclass(frozen=True)
 class _Opened(Generic[Network]):
-    """What is known once the file was read."""
+    """What is known once the file is read."""
 
     slot: Slot[Network]
     layers: Sequence[LayerInfo]
@@ -35,15 +35,15 @@ class _Opened(Generic[Network]):
 
 
 def file_of(name: str) -> Path | None:
-    """Return the file of that path, if there is one."""
+    """Return the path if it is an existing file, else None."""
     path = Path(name).expanduser()
     return path.resolve() if path.is_file() else None
 
 
 class SingleFileModel(ABC, Generic[Network]):
-    """A `protocols.VisionModel` that crops, also a `protocols.RewritableModel`. Safe for threads.
+    """A `protocols.VisionModel` that crops, and a `protocols.RewritableModel`. Safe for threads.
 
-    What first needs its file raises UnknownName or MissingPart if it is not there.
+    The first call that needs its file raises UnknownName or MissingPart if it is missing.
     """
 
     def __init__(self, settings: LabSettings, family: str, name: str, files: hub.Groups) -> None:
@@ -58,7 +58,7 @@ class SingleFileModel(ABC, Generic[Network]):
 
     @abstractmethod
     def _network(self, path: Path) -> Network:
-        """The network with the weights in a file, on the CPU. Raises MissingPart."""
+        """Return the network with the weights of a file, on the CPU. Raises MissingPart."""
 
     @abstractmethod
     def _layers(self, network: Network) -> list[LayerInfo]: ...
@@ -68,24 +68,24 @@ class SingleFileModel(ABC, Generic[Network]):
 
     @abstractmethod
     def _maps(self, network: Network, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        """What every layer gives for prepared images (batch, 3, side, side)."""
+        """Return the output of every layer for prepared images (batch, 3, side, side)."""
 
     def _find_module(self, network: Network, layer: str) -> torch.nn.Module:
-        """The module whose output the maps of a layer are."""
+        """Return the module whose output is the maps of a layer."""
         return network.get_submodule(layer)
 
     @property
     def revision(self) -> str:
-        """Of its file; half precision makes other weights of it."""
+        """Fingerprint of its file. Half precision changes the weights."""
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
         return f"{hub.file_fingerprint(self._path())[:12]}{short}"
 
     def layers(self) -> Sequence[LayerInfo]:
-        """In the order in which they are computed."""
+        """Return the layers in the order of computation."""
         return self._open().layers
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that is left after cropping."""
+        """Return the part of an image of `size` (width, height) that remains after cropping."""
         return self._open().crop.find_visible(size)
 
     def maps(self, images: Sequence[Image.Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
@@ -111,7 +111,7 @@ class SingleFileModel(ABC, Generic[Network]):
     def trace(
         self, images: Sequence[Image.Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
     ) -> torch.Tensor:
-        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
+        """Return the output with several layers' maps replaced; see `protocols.TraceableModel`."""
         for layer in rewrites:
             check_rewritable(self.name, layer, self.layers())
         opened = self._open()
@@ -130,7 +130,7 @@ class SingleFileModel(ABC, Generic[Network]):
         return join_outputs(images, self._settings.batch_size, run)
 
     def _prepare(self, pixels: torch.Tensor, crop: CentreCrop) -> torch.Tensor:
-        """Bytes (batch, 3, side, side) as the network takes them."""
+        """Convert bytes (batch, 3, side, side) to the network's input."""
         return crop.normalised(pixels.to(self._settings.device)).to(self._precision)
 
     def _batch(self, images: Sequence[Image.Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
@@ -149,7 +149,7 @@ class SingleFileModel(ABC, Generic[Network]):
         return self._file
 
     def _open(self) -> _Opened[Network]:
-        """Its weights' slot, its layers and its crop; found by the first call."""
+        """Return the slot of its weights, its layers and its crop. The first call reads the file."""
         with self._lock:
             if self._opened is None:
                 slot = self._settings.model_cache.slot(f"{self.name} {self.revision}", self._load)

@@ -1,6 +1,7 @@
-"""Read state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the weights.
+"""Reads state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the
+weights.
 
-Nothing in a file is ever run: only numbers and text are read.
+Code in a file is never run. Only numbers and text are read.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SHOWN = 3
 
 
 class _Unread:
-    """Stands in for every class and function that a file names: it takes anything, keeps nothing and has no code."""
+    """Replaces every class and function that a file names. It accepts anything, keeps nothing and has no code."""
 
     def __new__(cls, *_: Any, **__: Any) -> _Unread:
         return super().__new__(cls)
@@ -38,7 +39,7 @@ class _Unread:
 
 
 def load_pickle(path: Path) -> Any:
-    """What PyTorch saved in a file; objects that are neither numbers nor text are left unread."""
+    """Return what PyTorch saved in a file. Objects other than numbers and text are left unread."""
     try:
         named = get_unsafe_globals_in_checkpoint(path)
     except ValueError:  # the format before PyTorch 1.6, whose objects are refused
@@ -50,7 +51,7 @@ def load_pickle(path: Path) -> Any:
 def read_state_dict(
     path: Path, anchor: str, what: str, remedy: str, load: Callable[[Path], Any] = load_pickle
 ) -> dict[str, Tensor]:
-    """The weights of the network in a file that has a weight called `anchor`, by their names in that network.
+    """Return the weights of the network that has a weight called `anchor`, by their names in that network.
 
     `what` names the kind of network and `remedy` what to do about another file, for messages. Raises MissingPart if
     the file cannot be read, or holds no such network or several.

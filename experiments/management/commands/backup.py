@@ -12,7 +12,7 @@ from experiments.management.prepared import PreparedCommand, ProgressLine
 
 
 class Command(PreparedCommand):
-    help = "Write database and images into one file, as they are at this moment; MAIA Web goes on meanwhile."
+    help = "Write database and images into one file, as they are at this moment; MAIA Web keeps running."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path, help="it must not be there yet; for your eyes alone")

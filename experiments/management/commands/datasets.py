@@ -55,7 +55,7 @@ def _index_dataset(options: dict[str, Any]) -> str:
     from workers.jobs import registration
 
     line = ProgressLine()
-    with line.until_ctrl_c("What is done is kept; the same command goes on."):
+    with line.until_ctrl_c("What is done is kept; the same command continues."):
         row = registration.known_dataset(options["name"])
         rows = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     row.refresh_from_db()

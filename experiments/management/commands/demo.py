@@ -85,12 +85,12 @@ class DemoInstallation(up.Installation):
         await super().stop()
 
     def fill(self) -> None:
-        self.console.say("A small team's week is played now; its pages fill as you look. The next start goes on.")
+        self.console.say("Creating a small team's week now; its pages fill meanwhile. The next start continues.")
         try:
             filling.fill(settings.STATE, self.user, self.console.say, self.stopping, small=self.small)
             self.console.say("The week is there.")
         except Cancelled:
-            self.problem = "The week is not there yet: the next start goes on." if self.once else ""
+            self.problem = "The week is not complete: the next start continues." if self.once else ""
         except (MaiaError, ActionRefused) as error:
             self.problem = f"The week could not be filled: {error}"
             self.console.say(self.problem)

@@ -35,7 +35,7 @@ NOT_COMPARED = (
 )
 """Options that `compare` does not take: it decides them itself."""
 NOT_OF_AIM = tuple(name for name in NOT_COMPARED if name not in ("backbone", "backbone_model", "autoencoders"))
-"""The same for `aim`."""
+"""Options that `aim` does not take."""
 
 TELL_EVERY = 30.0
 """Seconds between two lines of progress in a file."""
@@ -97,7 +97,7 @@ class Command(FetchingCommand):
         )
         parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work for the whole")
         parser.add_argument("--unpriced", action="store_true", help="though no price of the backbone is known")
-        parser.add_argument("--resume", type=int, metavar="ID", help="go on with an evaluation")
+        parser.add_argument("--resume", type=int, metavar="ID", help="resume an evaluation")
         parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
         parser.add_argument(
             "--backbones", default="", metavar="B[:M],…", help="compare: these and the scripted scientist"
@@ -137,7 +137,7 @@ class Command(FetchingCommand):
         self.refuse(options, NOT_COMPARED, "A comparison takes no {}: it asks all backbones the same.")
         actor = Actor(welcome.owner()[0])
         steps = comparing.plan(actor.person, options)
-        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command goes on."))
+        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command continues."))
         rows, undone = comparison_table.tabulate(steps), self.tell_undone(steps)
         told = comparison_table.write_plain(rows, undone)
         self.stdout.write(
@@ -148,12 +148,12 @@ class Command(FetchingCommand):
         """Show AIM's claims beside small evaluations of the same kind."""
         self.refuse(options, NOT_OF_AIM, "AIM's claims take no {}: what is measured follows from them.")
         line = ProgressLine(piped=TELL_EVERY)
-        with line.until_ctrl_c("The same command goes on."):
+        with line.until_ctrl_c("The same command continues."):
             autoencoder, why = aim.choose_autoencoder(options["autoencoders"], line)
         self.stderr.write(f"Auto-encoder: {autoencoder}, {why}.")
         actor = Actor(welcome.owner()[0])
         steps = aim.plan(actor.person, autoencoder, options)
-        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command goes on."))
+        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command continues."))
         rows, undone = aim.tabulate(steps), self.tell_undone(steps)
         told = aim.write_plain(rows, autoencoder, undone)
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else aim.write_text(rows))
@@ -170,7 +170,7 @@ class Command(FetchingCommand):
         for each in undone:
             self.stderr.write(f"Left undone: {each}.")
         if undone:
-            self.stderr.write("The same command goes on, and pays nothing twice; raise --max-cost if it is used up.")
+            self.stderr.write("The same command continues, and pays nothing twice; raise --max-cost if it is used up.")
         return undone
 
     def do(self, evaluation: Evaluation, kept: str = "") -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Command(FetchingCommand):
 
         self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_foretell(evaluation)}")
         line = ProgressLine(piped=TELL_EVERY)
-        with line.until_ctrl_c(kept or f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
+        with line.until_ctrl_c(kept or f"Resume with: manage.py evaluate --resume {evaluation.pk}"):
             result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
         self.stderr.write(result)
@@ -332,8 +332,11 @@ def _in_words(figure: dict[str, Any]) -> str:
 
 
 def _nest(evaluation: Evaluation) -> dict[str, Any]:
-    """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}, those of functions by
-    their family: {"numeric": {"success": …, "low": …, "high": …, "n": …}}."""
+    """Return the figures nested by their dotted keys.
+
+    Shares are {"mono": {"right": …, "low": …, "high": …, "n": …}}, those of functions {"numeric": {"success": …,
+    …}}.
+    """
     found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
     for figure in map(encode, read_result(evaluation).figures):
         *path, last = figure["key"].split(".")

@@ -43,7 +43,7 @@ class Command(PreparedCommand):
 
 
 def _find_runs(keys: list[int], days: float | None) -> QuerySet[Run]:
-    """Raises CommandError where there is no such run."""
+    """Return the runs. Raises CommandError if one does not exist."""
     if bool(keys) == (days is not None):
         raise CommandError("Name runs by their numbers, or give --days N.")
     if days is not None:

@@ -16,7 +16,7 @@ FAMILIES = ("numeric", "strings", "concepts", "relations")
 MAX_SEEDS = 100
 DEFAULT_FUNCTIONS = 100
 MAX_TROUBLES = 5
-"""Entries and folders of no function that are named."""
+"""Maximum number of invalid entries and folders that are named."""
 
 
 class Command(PreparedCommand):

@@ -31,7 +31,7 @@ class Command(PreparedCommand):
         with transaction.atomic():
             invitation, token = Invitation.issue(None, role, options["note"][:NOTE_CHARS])
             audit.record(Actor(None), Verb.INVITATION_MADE, invitation, role=role.label)
-        self.stdout.write(f"Whoever opens this link first, within 7 days, joins as {role.label.lower()}:")
+        self.stdout.write(f"The first person to open this link within 7 days joins as {role.label.lower()}:")
         self.stdout.write(options["address"].rstrip("/") + reverse("join", args=[token]))
 
 

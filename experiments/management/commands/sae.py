@@ -103,7 +103,7 @@ class Command(FetchingCommand):
 
 
 def _add_source(parser: CommandParser) -> None:
-    """Which layer, over which images."""
+    """Add the options for layer and images."""
     parser.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
     parser.add_argument("--layer", required=True, help="for example layer4; manage.py models MODEL lists them")
     parser.add_argument("--dataset", default="", metavar="D", help="key, name or path; default: the model's own")
@@ -132,7 +132,7 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask_trial(parser: CommandParser) -> None:
-    """What is built and trained; the names are those of `superposition.Superposition`."""
+    """Add the options of the trial. Their names are those of `superposition.Superposition`."""
     count = partial(choices.positive, int)
     parser.add_argument("--kind", choices=KINDS, default=BATCHTOPK, help=f"default: {BATCHTOPK}")
     parser.add_argument("--latents", type=count, default=256, metavar="N", help="default: 256, for 200 concepts")
@@ -143,7 +143,7 @@ def _ask_trial(parser: CommandParser) -> None:
 
 
 def _find_superposed(options: dict[str, Any]) -> dict[str, Any]:
-    """What was found for each seed. Raises CommandError at Ctrl+C."""
+    """Return the results for each seed. Raises CommandError at Ctrl+C."""
     from workers.jobs import sparse
 
     if options["k"] > options["latents"]:
@@ -155,7 +155,7 @@ def _find_superposed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_truth(found: dict[str, Any]) -> str:
-    """A table for each way in which concepts were drawn: a column a seed, then the mean, then the goal."""
+    """Format a table for each way of drawing concepts: a column for each seed, then the mean and the goal."""
     trial = found["trial"]
     lines = [
         f"{trial['kind']}, {trial['latents']:,} latents, k {trial['k']}, over {trial['neurons']} neurons that hold "
@@ -172,7 +172,7 @@ def _describe_truth(found: dict[str, Any]) -> str:
 
 
 def _measure_one(name: str) -> dict[str, Any]:
-    """The report. Raises RequestError, CommandError at Ctrl+C."""
+    """Return the report. Raises RequestError, CommandError at Ctrl+C."""
     from workers.jobs import sparse
 
     line = ProgressLine(piped=TELL_EVERY)

@@ -32,7 +32,7 @@ class Command(PreparedCommand):
         if back and check:
             raise CommandError("Copy back first; then unset MAIA_STORAGE and let manage.py verify read the folder.")
         line = ProgressLine(piped=30)
-        with line.until_ctrl_c("What was copied stays: begin again to go on."):
+        with line.until_ctrl_c("What was copied is kept; the same command continues."):
             copied = copying.copy(line, back=back)
         self.stdout.write(
             f"{copied.files:,} files copied, {copied.size / 2**20:,.1f} MiB; {copied.there:,} were there before."

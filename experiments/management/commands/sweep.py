@@ -61,10 +61,10 @@ class Command(PreparedCommand):
             ("stop", "runs that have not ended are stopped; what is concluded stays"),
         ):
             parts.add_parser(act, help=help_text).add_argument("sweep", type=int)
-        resume = parts.add_parser("resume", help="go on, with a larger budget where one was used up")
+        resume = parts.add_parser("resume", help="resume, with a larger budget if one was used up")
         resume.add_argument("sweep", type=int)
         _add_budget(resume)
-        retry = parts.add_parser("retry", help="runs that failed go on where they were")
+        retry = parts.add_parser("retry", help="resume failed runs")
         retry.add_argument("sweep", type=int)
         retry.add_argument("--stopped", action="store_true", help="those that were stopped, instead")
         for each in parts.choices.values():
@@ -86,7 +86,7 @@ class Command(PreparedCommand):
                     self._show(options)
                 case "retry":
                     count = actions.retry(by, _find(options["sweep"]).pk, "stopped" if options["stopped"] else "failed")
-                    self.stderr.write(f"{count:,} runs go on.")
+                    self.stderr.write(f"{count:,} runs continue.")
                     self._show(options)
                 case "watch":
                     self._watch(options)

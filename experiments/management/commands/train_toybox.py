@@ -11,7 +11,7 @@ from workers import registry
 
 
 class Command(BaseCommand):
-    help = "Train the built-in networks again, with the committed recipe; Ctrl+C stops it, the same command goes on."
+    help = "Train the built-in networks again, with the committed recipe; Ctrl+C stops it, the same command continues."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=("net", "eyes", "describer"), help="train this network alone")

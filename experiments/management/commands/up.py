@@ -112,7 +112,7 @@ class Installation:
         """Stop gently the first time, at once the second time."""
         now = time.monotonic()
         if not self.over.is_set():
-            self.console.say("Stopping. Runs under way go on at the next start. Ctrl+C once more stops at once.")
+            self.console.say("Stopping. Active runs continue at the next start. Ctrl+C once more stops at once.")
             self.interrupted = now
             self.over.set()
         elif now > self.interrupted + 1:  # the same signal may come twice: from the terminal, and passed on by make

@@ -26,7 +26,7 @@ OPEN_CHECKS = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 
 @dataclass(frozen=True)
 class Scene:
-    """What happens, and when it ended: so many days ago, at that hour."""
+    """A scene, and when it ended: this many days ago, at this hour."""
 
     words: str
     days: int

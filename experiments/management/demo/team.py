@@ -17,7 +17,7 @@ PEOPLE = {
     "reviewer": ("Reviewer", Role.REVIEWER),
     "second-reviewer": ("Second reviewer", Role.REVIEWER),
 }
-"""Account -> the name on pages, and the role."""
+"""Account -> display name and role."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from experiments.management.supervisor.processes import Child
 
 
 def web(port: int) -> Child:
-    """Pages, API and WebSockets, by the ASGI server."""
+    """Return the ASGI server of pages, API and WebSockets."""
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
     quiet = ["--log-level", "warning", "--no-access-log"]
     bounded = ["--ws-max-size", "4096", "--http", "maia_web.http_protocol:TimedHeaders"]
@@ -95,9 +95,10 @@ def worker_answers() -> bool:
 
 @contextmanager
 def private_folder(state: Path) -> Iterator[Path]:
-    """A new folder for the socket of Redis, mode 700, gone afterwards. Its path is short: at most 107 bytes.
+    """Yield a new folder with mode 700 for the socket of Redis, and delete it afterwards.
 
-    A link in the state folder leads there, so that the next start finds what a killed one left.
+    Its path must have at most 107 bytes, so it is not in the state folder. A link there leads to it, so that the
+    next start can delete what a killed one left.
     """
     link = state / "redis"
     if link.is_symlink():
@@ -118,9 +119,8 @@ def redis_address(folder: Path) -> str:
 
 
 def redis(folder: Path) -> Child:
-    """Return a private Redis: on a socket that only this user can reach, without a port, storing nothing on disk. Its
-    output is shown only if it dies.
-    """
+    """Return a private Redis. It listens on a socket that only this user can reach, without a port, and stores
+    nothing on disk. Its output is shown only if it dies."""
     private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
     empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
     server = shutil.which("redis-server")

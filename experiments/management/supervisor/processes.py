@@ -1,7 +1,8 @@
-"""Keep one child process alive: pass its lines on, restart it when it dies, stop it with all it started.
+"""Keep one child process alive: relay its lines, restart it when it dies, and stop it with everything it started.
 
-No child outlives the supervisor, however that ends: the kernel kills each with its parent. The child's own children are
-in its process group, which is killed with it; processes that leave the group are the child's responsibility.
+No child outlives the supervisor, however that ends, because the kernel kills each with its parent. The child's own
+children are in its process group, which is killed with it. Processes that leave the group are the child's
+responsibility.
 """
 
 from __future__ import annotations
@@ -173,7 +174,8 @@ def _die_with(parent: int) -> None:
 
 @asynccontextmanager
 async def pipe() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
-    """A pipe of our own: with asyncio's, waiting for a process would mean waiting for all who hold its output."""
+    """Yield a pipe of our own. With asyncio's, waiting for a process would mean waiting for every process that holds
+    its output."""
     read_end, write_end = os.pipe()
     stream = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(stream)

@@ -1,4 +1,4 @@
-"""Agreement as pictures: alpha of each line with its interval, each two reviewers, and which opinions met which."""
+"""Plots of agreement: alpha per criterion with its interval, kappa of each pair of reviewers, and pairs of ratings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from experiments.reviews.agreement.ratings import VERDICT, RatedLine, Ratings
 from workers.record.figures import EN_DASH, MINUS, figure
 
 MAX_REVIEWERS = 20
-"""Reviewers of the heat map: those with the most items."""
+"""Reviewers in the heat map: those with the most items."""
 TENTATIVE = 0.667
 """Alpha above which Krippendorff draws tentative conclusions."""
 
 
 def draw_lines(rows: Sequence[tuple[RatedLine, Figure]]) -> Plot | None:
-    """Krippendorff's alpha by line of the rubric; None where it is undefined for all."""
+    """Plot Krippendorff's alpha by criterion. None if it is undefined for all."""
     known = [
         IntervalRow(line.words, found.value, found.low, found.high, found.n)
         for line, found in rows
@@ -28,8 +28,10 @@ def draw_lines(rows: Sequence[tuple[RatedLine, Figure]]) -> Plot | None:
 
 
 def draw_reviewers(rated: Ratings, names: Mapping[int, str]) -> Plot | None:
-    """Cohen's kappa of each two of those who reviewed most, each pair once; without colour where
-    they share too few items to tell. None where there are no two."""
+    """Plot Cohen's kappa of each pair among the reviewers with the most items.
+
+    A cell has no colour if the two share too few items. None with fewer than two reviewers.
+    """
     items = {each: int((rated.table[:, place] >= 0).sum()) for place, each in enumerate(rated.reviewers)}
     shown = sorted(rated.reviewers, key=lambda each: (-items[each], names[each]))[:MAX_REVIEWERS]
     if len(shown) < 2:
@@ -54,8 +56,10 @@ def _pair_cell(rated: Ratings, one: int, other: int, names: Mapping[int, str]) -
 
 
 def draw_opinions(rated: Ratings) -> Plot | None:
-    """How many pairs of opinions on one item were which: equal ones on the diagonal. Each pair once; None without."""
+    """Plot how often two reviews of one item gave which ratings; equal ratings are on the diagonal. None if there
+    are no pairs."""
     counts, names = rated.counts, _name_values(rated.line)
+    # On its diagonal, `met` also counts each review with itself, so `same` counts pairs of equal ratings
     met = counts.T @ counts
     same = (counts * (counts - 1) // 2).sum(axis=0)
     size = range(len(names))
@@ -78,5 +82,5 @@ def _met_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
 
 
 def _name_values(line: RatedLine) -> list[str]:
-    """What each value of a line is called."""
+    """Return the name of each value of a criterion."""
     return list(ReviewVerdict.labels) if line.name == VERDICT else [str(value) for value in line.values]

@@ -1,7 +1,8 @@
-"""The measures of agreement of a queue, and of which reviews somebody may see them: figures tell of opinions too.
+"""Measures of agreement of a queue, from the reviews that the viewer may see: the figures reveal reviews too.
 
-While a blind queue is open: reviewers who have submitted all that is blind to them, and admins. An admin who may still
-review there sees the figures of the reviews that are open to them, as anybody else. Afterwards everybody sees all.
+While a blind queue is open, they are shown to admins and to reviewers who have submitted all their reviews of it. An
+admin who may still review in the queue gets figures from the reviews open to them, like other reviewers. Once the
+queue is closed, all users see all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
-    """The submitted reviews that count for this person, who may see the agreement."""
+    """Return the submitted reviews that count for this user, who may see the agreement."""
     may_review = blindness.queues_of(user).filter(pk=queue.pk).exists()
     sees_all = role_of(user) == Role.ADMIN and not may_review
     unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
@@ -38,13 +39,13 @@ def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
 
 
 def left_out(user: User, queue: ReviewQueue) -> int:
-    """Opinions that are submitted and not counted for this person, since they may still review what they are of."""
+    """Count submitted reviews that are not counted for this user, because they may still review those items."""
     return Review.objects.filter(item__queue=queue, state=ReviewState.SUBMITTED).count() - reviews(user, queue).count()
 
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """One measure of agreement. `one` and `other` are the reviewers it is of; empty where it is of all."""
+    """One measure of agreement. `one` and `other` are the two reviewers, or empty if it covers all."""
 
     queue: ReviewQueue
     line: str
@@ -55,7 +56,7 @@ class AgreementRow:
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
-    """Of each line: alpha and Fleiss' kappa of all reviewers, Cohen's kappa of each two."""
+    """Yield per criterion alpha and Fleiss' kappa of all reviewers, and Cohen's kappa of each pair."""
     from experiments.reviews.agreement import measures
     from experiments.reviews.agreement.ratings import ratings
 
@@ -75,12 +76,14 @@ def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
 # --- disagreements --------------------------------------------------------------------------------------------
 
 APART = 2
-"""Scores that differ so much disagree."""
+"""Scores that differ by this much disagree."""
 
 
 def disagreements(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
-    """Ids of the items with two reviews or more that differ by the verdict, or on a line by `APART`; most first: by
-    the verdict, then by the lines of the rubric together."""
+    """Return ids of items with two or more reviews that differ in the verdict, or on a criterion by `APART` or more.
+
+    The largest difference in the verdict comes first, then the largest sum of differences over the criteria.
+    """
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(ReviewVerdict.values)]
     verdict = Case(*places, output_field=IntegerField())
     ranges = {f"range_{name}": Max(name) - Min(name) for name in rubric.NAMES}
@@ -92,8 +95,7 @@ def disagreements(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
 
 
 def list_rows(ids: Sequence[int], reviews: QuerySet[Review]) -> list[ItemRow]:
-    """These items as the queue's table has them, with all opinions on each side by side, and without who declined; two
-    queries."""
+    """Return these items as rows of the queue's table, with all reviews but without declined ones. Two queries."""
     rows = {item.pk: item for item in ReviewItem.objects.filter(pk__in=ids).select_related("run", "queue")}
     of_item: dict[int, list[Review]] = defaultdict(list)
     for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):

@@ -1,8 +1,8 @@
 """Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, each with n and a bootstrap interval over items.
 
-Alpha comes from the library `krippendorff`, intervals from SciPy; the kappas are one formula each, which all resamples
-take at once. What was computed once is kept. Where a measure is undefined, it says why instead of giving a number. The
-libraries are loaded on first use: pages that show no agreement start without them.
+Alpha comes from the library `krippendorff`, intervals from SciPy. Each kappa is one formula that is evaluated on all
+resamples at once. Results are cached. An undefined measure gives a reason instead of a number. The libraries are
+imported on first use, so that pages without agreement start without them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from experiments.display.plots import Axis, Interval
 from experiments.reviews.agreement.ratings import Numbers, Ratings
 
 MIN_RELIABLE_ITEMS = 30
-"""Items below which a page warns that an estimate can be far off."""
+"""Below this number of items, a page warns that an estimate can be far off."""
 MIN_INTERVAL_ITEMS = 5
-"""Items below which there is no interval."""
+"""Below this number of items, there is no interval."""
 SEED, MAX_RESAMPLES, MIN_RESAMPLES, WORK = 20111, 999, 199, 1_000_000
-"""Of the bootstrap: resamples, fewer where there are so many items that their product exceeds the work."""
+"""Of the bootstrap. `WORK` bounds resamples times items, so large queues get fewer resamples."""
 LOST = 0.05
-"""Share of resamples without a value above which an interval would say too little."""
+"""If more than this share of resamples has no value, no interval is given."""
 
 ONE_REVIEWER = "There is one reviewer alone."
 NO_ITEM = "No item has two reviews yet."
@@ -33,18 +33,18 @@ ONE_VALUE = "All gave the same: agreement by chance cannot be told from agreemen
 UNEVEN = "No two items have the same number of reviews, as Fleiss' kappa needs."
 
 UNDEFINED = 2.0
-"""Stands for the value of a resample that has none: no measure exceeds 1."""
+"""Value of a resample for which the measure is undefined. Real measures never exceed 1."""
 BATCH = 100
 AXIS = Axis(-0.5, 1.0, 0, 1000)
-"""What the plots show; what lies below is drawn at their left end."""
+"""Range of the plots. Lower values are drawn at the left end."""
 
 Statistic = Callable[..., Numbers]
-"""From samples of items, ... x n positions, to a value for each sample. The axis, which is the last, may be named."""
+"""Maps samples of items, (..., n) positions, to a value for each sample. The last axis may be named."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure over `n` items, its 95 % interval if there are enough, and why it has no value where it has none."""
+    """A measure over `n` items, its 95 % interval if there are enough items, and the reason if it has no value."""
 
     n: int
     value: float | None = None
@@ -59,13 +59,14 @@ class Figure:
 
     @property
     def interval(self) -> Interval | None:
-        """The value with its interval on the axis of the plots; None where there is no value."""
+        """The value with its interval on the axis of the plots; None without a value."""
         return None if self.value is None else Interval.on(AXIS, self.value, self.low, self.high)
 
 
 @lru_cache(maxsize=1024)
 def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
-    """Of all reviewers, any number of opinions on an item; ordinal for scores, nominal for the verdict."""
+    """Compute alpha over all reviewers, with any number of ratings per item: ordinal for scores, nominal for the
+    verdict."""
     counts, line = ratings.counts, ratings.line
     if why := _explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
@@ -88,8 +89,10 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
 
 @lru_cache(maxsize=1024)
 def fleiss_kappa(ratings: Ratings) -> Figure:
-    """(P - Pe) / (1 - Pe) of Fleiss (1971), P the share of agreeing pairs. Of items with equally many opinions, the
-    number that most items have; values are nominal."""
+    """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal.
+
+    The formula needs equally many ratings per item, so only items with the most common number of ratings count.
+    """
     counts = ratings.counts
     if why := _explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
@@ -110,8 +113,8 @@ def fleiss_kappa(ratings: Ratings) -> Figure:
 
 @lru_cache(maxsize=1024)
 def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> Figure:
-    """Of two reviewers, 1 - observed / expected disagreement: plain for the verdict (Cohen 1960), with quadratic
-    weights for scores (1968)."""
+    """Compute 1 - observed / expected disagreement of two reviewers: unweighted for the verdict (Cohen 1960), with
+    quadratic weights for scores (Cohen 1968)."""
     first, second = ratings.pair(one, other)
     if len(first) < 2:
         return Figure(len(first), why=ONE_ITEM if len(first) else NO_ITEM)
@@ -128,7 +131,7 @@ def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = Tr
 
 
 def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
-    """Why a measure of all reviewers is undefined; "" if it is not."""
+    """Return why a measure over all reviewers is undefined; "" if it is defined."""
     if reviewers < 2:
         return ONE_REVIEWER
     if len(counts) < 2:
@@ -137,13 +140,13 @@ def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
 
 
 def ratio(observed: Numbers, expected: Numbers) -> Numbers:
-    """1 - observed / expected disagreement, `UNDEFINED` where none is expected."""
+    """Return 1 - observed / expected disagreement, or `UNDEFINED` if none is expected."""
     known = expected > 1e-12
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
 
 def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> Figure:
-    """The statistic of all items, and its percentile interval over resampled ones."""
+    """Compute the statistic over all items, with its percentile interval over resampled items."""
     value = round(float(statistic(np.arange(n))), 12) + 0.0  # 1 - 1 is 0, not 1.1e-16 or -0
     if value == UNDEFINED:
         return Figure(n, why=ONE_VALUE, raters=raters)
@@ -152,7 +155,7 @@ def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = 
 
 
 def interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, None]:
-    """None where too many resamples hold a single value, so that the rest would say too little."""
+    """Return the 95 % bootstrap interval, or None if too many resamples have no value."""
     from scipy.stats import bootstrap
 
     found = bootstrap(

@@ -1,6 +1,6 @@
-"""How far the reviewers of a queue agree: by line of the rubric, by reviewer, and where they do not.
+"""Page of agreement: by criterion, by reviewer, and the items on which reviewers disagree.
 
-The figures take NumPy and SciPy, which the web process loads when somebody first looks at them here.
+The figures need NumPy and SciPy, which the web process imports when the page is first opened.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from experiments.reviews.agreement import lists
 
 PER_PAGE = 20
 FIGURES = "figures"
-"""The part of the page that is computed after the page is there; htmx asks for it by this id."""
+"""Id of the part of the page that htmx loads after the rest, because it takes longer to compute."""
 
 
 @require_safe
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The disagreements; the figures follow, or stand there at once with ?figures=now, for browsers without scripts."""
+    """Show the disagreements. htmx loads the figures afterwards; ?figures=now includes them, for browsers without
+    scripts."""
     user = access.require(request)
     queue = get_object_or_404(ReviewQueue, pk=pk)
     way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]

@@ -1,4 +1,4 @@
-"""Reviews as tables of numbers: for each line of the rubric, items by reviewers, with gaps."""
+"""Reviews as tables of numbers: for each criterion, items by reviewers, with gaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERDICT = "verdict"
 
 @dataclass(frozen=True)
 class RatedLine:
-    """What is rated: `values` are all that it can be, in order where they have one."""
+    """A criterion. `values` are all possible ratings, in order if they are ordinal."""
 
     name: str
     words: str
@@ -37,7 +37,7 @@ LINES = (
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """One line: `table` holds items x reviewers, NaN where somebody has not rated an item."""
+    """Ratings on one criterion. `table` has shape (items, reviewers), NaN without a rating."""
 
     line: RatedLine
     table: Numbers
@@ -51,30 +51,30 @@ class Ratings:
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        """What measures are kept by."""
+        """Key by which results of measures are cached."""
         return self.line, self.reviewers, self.table.shape, self.table.tobytes()
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Items x values: how many reviewers gave which, of items with two reviews or more."""
+        """Shape (items, values): how many reviewers gave each value. Only items with two or more ratings."""
         counted = np.stack([(self.table == value).sum(axis=1) for value in self.line.values], axis=1)
         return np.asarray(counted[counted.sum(axis=1) >= 2], dtype=np.int64)
 
     def pair(self, one: int, other: int) -> tuple[Numbers, Numbers]:
-        """What two reviewers gave to the items that both rated."""
+        """Return the ratings of two reviewers on the items that both rated."""
         both = self.table[:, [self.reviewers.index(one), self.reviewers.index(other)]]
         kept = both[~np.isnan(both).any(axis=1)]
         return kept[:, 0], kept[:, 1]
 
     def without(self, reviewer: int) -> Ratings:
-        """The ratings of the others."""
+        """Return the ratings of all other reviewers."""
         place = self.reviewers.index(reviewer)
         rest = tuple(each for each in self.reviewers if each != reviewer)
         return Ratings(self.line, np.delete(self.table, place, axis=1), rest)
 
 
 def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
-    """Every line; one query."""
+    """Return the ratings on each criterion. One query."""
     names = [line.name for line in LINES]
     rows = list(reviews.order_by().values_list("item_id", "reviewer_id", *names))
     items = {item: place for place, item in enumerate(sorted({row[0] for row in rows}))}

@@ -1,4 +1,4 @@
-"""Agreement laid out: a row for each line of the rubric, for each two reviewers, and for each reviewer."""
+"""Context of the agreement page: rows by criterion, by pair of reviewers, and by reviewer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from experiments.reviews.agreement.measures import AXIS, cohen_kappa, fleiss_kap
 from experiments.reviews.agreement.ratings import LINES, VERDICT, Ratings, ratings
 
 PAIRS = 45
-"""Pairs of reviewers that a page shows: those with the most items in common."""
+"""Pairs of reviewers on the page: those with the most common items."""
 TICKS = [AXIS.at(value) for value in (0.0, 0.667, 0.8, 1.0)]
 """Chance, and the bounds above which Krippendorff draws tentative and firm conclusions."""
 
 
 def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
-    """What the page shows of the reviews that count for this person; `line` is the name of the one that pairs and
-    reviewers are measured by, the verdict where there is none of that name."""
+    """Return the template context from the reviews that count for this user.
+
+    `line` names the criterion for pairs and reviewers; an unknown name means the verdict.
+    """
     rated = ratings(lists.reviews(user, queue))
     chosen = rated.get(line, rated[VERDICT])
     people = User.objects.in_bulk(chosen.reviewers)
@@ -55,8 +57,11 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
 
 
 def _summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> dict[str, Any]:
-    """`beside`: items that others rated too; `above`: how far the ratings lie above theirs on these, None for the
-    verdict; `rest`: alpha of all but this reviewer."""
+    """Summarize one reviewer.
+
+    `beside` counts items that others rated too. `above` is the mean difference to their ratings on these, None for
+    the verdict. `rest` is alpha without this reviewer.
+    """
     own = rated.table[:, rated.reviewers.index(key)]
     others = rated.without(key)
     beside = ~np.isnan(own) & (~np.isnan(others.table)).any(axis=1)

@@ -1,11 +1,11 @@
-"""Cuts a reply into blocks: what stands behind each tag, fences kept whole, what the model thought aloud apart.
+"""Splits a reply into blocks: the text after each tag, with complete fences, and the model's thoughts separately.
 
-    [TAG]: at the start of a line, however it is dressed; the colon may be missing
-    Final answer: [TAG]: behind the end of a clause, or behind another tag of the same line; the colon must be there
+    [TAG]: at the start of a line, with any markup around it; the colon may be missing
+    Final answer: [TAG]: after the end of a clause, or after another tag of the same line; the colon is required
 
-A tag inside a fence, quotation marks, backticks, a block quotation or the middle of a clause is a quotation. What
-stands between <think> and </think> is no part of the reply. Called by `reply`. Every step looks at each character a
-bounded number of times, since replies are hostile input.
+A tag inside a fence, quotation marks, backticks, a block quotation or the middle of a clause is a quotation. Text
+between <think> and </think> is not part of the reply. Replies are hostile input, so every step looks at each
+character a bounded number of times.
 """
 
 from __future__ import annotations
@@ -34,26 +34,29 @@ class Fence:
     language: str
     body: str
     raw: tuple[str, ...]
-    """The lines as written, fences included."""
+    """The lines as written, with both fence lines."""
     closed: bool
 
 
 @dataclass
 class Block:
     tag: str
-    """In capitals; empty for what stands before the first tag, THINKING for what is no part of the reply."""
+    """In capitals; empty for text before the first tag, THINKING for thoughts."""
     parts: list[str | Fence] = field(default_factory=list)
-    """Lines, and fences among them."""
+    """Lines and fences in order."""
 
     def lines(self, without: frozenset[int] = frozenset()) -> list[str]:
-        """The block as written, less the parts at these places."""
+        """Return the block as written, without the parts at these positions."""
         kept = [part for place, part in enumerate(self.parts) if place not in without]
         return [line for part in kept for line in ([part] if isinstance(part, str) else part.raw)]
 
 
 def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
-    """The blocks of a reply, in order, the first without a tag; and the tags in the middle of a clause, which were read
-    as words of it. Never raises."""
+    """Return the blocks of a reply in order, the first without a tag, and the tags in the middle of a clause, which
+    count as words.
+
+    Never raises.
+    """
     blocks, quoted = [Block("")], list[str]()
     for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
@@ -80,7 +83,7 @@ def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
 
 
 def split_thoughts(text: str) -> Iterator[tuple[bool, str]]:
-    """The text in pieces: whether each is a thought, and its words. What begins and never ends is none."""
+    """Yield pieces of the text and whether each is a thought. A thought without an end is ordinary text."""
     first = _THOUGHT_ENDS.search(text)
     place = 0
     if first and not _THOUGHT_BEGUN.search(text, 0, first.start()):  # some models begin in mid-thought
@@ -102,7 +105,7 @@ def split_thoughts(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _split_line(line: str, within: str, quoted: list[str]) -> Iterator[tuple[str, str]]:
-    """A line cut at the tags that count: each with the words behind it, "" for the words before the first."""
+    """Split a line at the tags that count. Yields each tag with the words after it, "" for words before the first."""
     match = _AT_START.match(line)
     tag, start = (_name_tag(match), match.end()) if match else ("", 0)
     place, marks = start, _Marks()
@@ -129,13 +132,13 @@ def _ends_a_clause(before: str) -> bool:
 
 
 class _Marks:
-    """Which quotation marks are open, from the start of a line on."""
+    """Counts which quotation marks are open, from the start of a line."""
 
     def __init__(self) -> None:
         self._straight = self._ticks = self._curly = 0
 
     def enclose(self, words: str) -> bool:
-        """Whether what follows the next words stands inside quotation marks or backticks."""
+        """Read more words; return True if the text after them is inside quotation marks or backticks."""
         self._straight += words.count('"')
         self._ticks += words.count("`")
         self._curly = max(0, self._curly + words.count("\u201c") - words.count("\u201d"))
@@ -146,9 +149,9 @@ class _Marks:
 
 
 def read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
-    """The fence that an opening before line `at` begins, and the line after it.
+    """Return the fence whose opening is before line `at`, and the line after it.
 
-    An unclosed one takes all that is left, up to the first tag if it `may_end` there.
+    An unclosed fence extends to the end, or to the first tag if `may_end` is set.
     """
     indent, marker, words = len(opening.group(1)), opening.group(2), opening.group(3).lower().split()
     end = next((n for n in range(at, len(lines)) if _closes(lines[n], marker, indent)), None)
@@ -163,7 +166,7 @@ def read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: b
 
 
 def _closes(line: str, marker: str, indent: int) -> bool:
-    """Whether a line ends a fence. One set deeper is part of the program, such as a fence in a docstring."""
+    """True if the line ends the fence. A more indented one is part of the program, such as a fence in a docstring."""
     bare = line.strip()
     deeper = len(line) - len(line.lstrip()) - indent
     return deeper <= 3 and len(bare) >= len(marker) and not bare.strip(marker[0])

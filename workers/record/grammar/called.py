@@ -1,7 +1,7 @@
-"""Puts a reply and the functions that it called into one text in the grammar, so that whatever reads it needs no other.
+"""Combines a reply and the functions it called into one text in the grammar, so that other code needs no second format.
 
-Of functions that were offered the first that can be read is the action, and words beside it are words. What was wrong
-with a call, or left out, is told to its author. Called by `loop`.
+If functions were offered, the first readable call is the action, and text beside it is prose. Errors in calls and
+ignored calls are reported to the author.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ BESIDE = (
     "and the text was kept as words. Write a program or a conclusion once."
 )
 MAX_SHOWN = 2_000
-"""Characters of a call that are shown where it could not be read; the record has all of it."""
+"""Characters shown of a call that could not be read. The record has all of it."""
 
 
 def write_out(
     text: str, called: Sequence[FunctionCall], offered: Sequence[FunctionSchema] = ()
 ) -> tuple[str, tuple[str, ...]]:
-    """A reply with the functions that it called in its text, and how they were read, for its author."""
+    """Return a reply with its function calls written out, and remarks for its author on how they were read."""
     if not called:
         return text, ()
     raw = [_show(each) for each in called]
@@ -40,14 +40,14 @@ def write_out(
 
 
 def drop_denials(readings: Sequence[str]) -> tuple[str, ...]:
-    """How a reply was read, without saying that there are no functions: for where some were offered."""
+    """Remove the remarks that there are no functions, for replies to which functions were offered."""
     return tuple(each for each in readings if each not in (READ, UNREAD))
 
 
 def _write_first(
     text: str, called: Sequence[FunctionCall], offered: Sequence[FunctionSchema], raw: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """The reply with the first call that can be read as what it does."""
+    """Return the reply in which the first readable call is the action."""
     read = [read_offered(each, offered) for each in called]
     remarks = [remark for _, found in read for remark in found]
     place = next((number for number, (words, _) in enumerate(read) if words), None)
@@ -63,7 +63,7 @@ def _write_first(
 
 
 def _put_beside(text: str, written: str) -> tuple[str, tuple[str, ...]]:
-    """Words and a call that is written out, as a reply that does what the call does and nothing else."""
+    """Combine text and a written-out call into a reply that does what the call does and nothing else."""
     meant, said = parse(written), parse(text)
     whole = _join(text, written)
     found = parse(whole)

@@ -1,7 +1,7 @@
-"""Reads a function call as what it means: a program or a conclusion, written out in the form of a reply.
+"""Reads a function call as a program or a conclusion, written out in the form of a reply.
 
-Some models and proxies call functions though none are offered; `offered` reads calls of those that are. `reply` reads
-what is written out here like any other words, so a call means nothing that the same words could not mean.
+Some models and proxies call functions that were not offered; `offered` reads calls of functions that were. `reply`
+parses the written-out text like any other, so a call can do nothing that text could not.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ UNREAD = (
 SET_ASIDE = "Your reply could be read without the functions that it called, so the calls were left out."
 _CODE = ("code", "program", "python", "python_code")
 _WRAPPERS = ("arguments", "parameters", "input", "args")
-"""Names under which the arguments of a call stand where it is written in a reply."""
+"""Names under which a call in a reply holds its arguments."""
 
 
 def read_call(call: FunctionCall) -> str:
-    """The program or conclusion of a call in the form of a reply; empty if it holds neither."""
+    """Return the program or conclusion of a call in the form of a reply; empty if it has neither."""
     given = _parse_json(call.arguments)
     if isinstance(given, str):  # encoded twice
         given = _parse_json(given) or given
@@ -42,7 +42,8 @@ def read_call(call: FunctionCall) -> str:
 
 
 def read_object(words: str) -> str:
-    """The same of JSON that stands in a reply: arguments by name, a call with its name, or a list of these."""
+    """Return the program or conclusion of JSON in a reply: arguments by name, a call with its name, or a list of
+    these."""
     found = _parse_json(words)
     objects = found if isinstance(found, list) else [found]
     read = []
@@ -56,7 +57,7 @@ def read_object(words: str) -> str:
 
 
 def read_arguments(given: Mapping[str, Any]) -> str:
-    """The program, or else the conclusion, that arguments hold by their names."""
+    """Return the program, or else the conclusion, from named arguments."""
     named = {str(name).casefold(): value for name, value in given.items()}
     code = next((value for name in _CODE if isinstance(value := named.get(name), str) and value.strip()), "")
     if code:  # a description beside a program is the program's
@@ -70,13 +71,13 @@ def read_arguments(given: Mapping[str, Any]) -> str:
 
 
 def read_only_text(given: Mapping[str, Any]) -> str:
-    """The program that the only text among the arguments is, by whatever name."""
+    """Return the only text argument if it is a program, whatever its name."""
     texts = [value for value in given.values() if isinstance(value, str)]
     return write(Written(program=texts[0].strip("\n"))) if len(texts) == 1 and is_program(texts[0]) else ""
 
 
 def list_labels(value: Any, separators: str) -> list[str]:
-    """The labels of a list, or of a text that is cut at these characters."""
+    """Return the labels of a list, or of a text split at these characters."""
     parts = value if isinstance(value, list) else [value]
     if separators and isinstance(value, str):
         parts = re.split(f"[{separators}]", value)

@@ -1,4 +1,4 @@
-"""Writes a reply that is known in parts in the form that `reply` reads: what people wrote, and what models called."""
+"""Writes a reply from its parts in the form that `reply` parses. Used for replies of people and for function calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.record.replies import Hypothesis
 
 @dataclass(frozen=True)
 class Written:
-    """A reply in parts, each as plain text."""
+    """The parts of a reply as plain text."""
 
     prose: str = ""
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -24,22 +24,22 @@ class Written:
 
 
 def write(reply: Written) -> str:
-    """The filled parts of a reply, each under its tag."""
+    """Return the filled parts of a reply, each under its tag."""
     return strip_unstorable("\n\n".join(_blocks(reply)))
 
 
 def strip_unstorable(text: str) -> str:
-    """The text without what no database takes: half characters, and zero bytes."""
+    """Replace characters that databases refuse: unpaired surrogates and zero bytes."""
     return re.sub("[\x00\ud800-\udfff]", "\ufffd", text)
 
 
 def join_lines(text: str) -> str:
-    """The words in one line."""
+    """Return the words on one line."""
     return " ".join(text.split())
 
 
 def _blocks(reply: Written) -> Iterator[str]:
-    """The filled parts of a reply, each under its tag."""
+    """Yield the filled parts of a reply, each under its tag."""
     if reply.prose:
         yield reply.prose
     if reply.hypotheses:

@@ -1,10 +1,10 @@
-"""Translates how some models write a reply into the grammar, where the grammar itself reads nothing in it.
+"""Translates other reply formats of some models into the grammar, if the grammar finds nothing to do in a reply.
 
     <tool_call>{"name": …, "arguments": {"code": …}}</tool_call>       <function_calls><invoke><parameter name="code">…
     ```tool_code                ```json {"label": …}                   CODE: and LABEL: without brackets, in capitals
 
-Each begins a line of the reply. In a thought, in another fence, a block quotation or the middle of a line they are
-quotations, as tags are. Each line is looked at a bounded number of times: replies are hostile input.
+Each starts a line of the reply. Inside a thought, another fence, a block quotation or the middle of a line they are
+quotations, like tags. Replies are hostile input, so each line is looked at a bounded number of times.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _MARKS = re.compile(
 class _Translation:
     lines: list[str] = field(default_factory=list)
     remarks: dict[str, None] = field(default_factory=dict)
-    """In the order in which they came up."""
+    """In order of first occurrence."""
     open_marks: set[str] = field(default_factory=set)
-    """Marks that have no end in the text: a second search for it could take too long."""
+    """Marks without an end in the text. Searching for it again could take too long."""
 
     def add_call(self, read: str, raw: Sequence[str]) -> None:
-        """What a call was read as, or else the call as it stands."""
+        """Add what a call was read as, or the raw call if that is empty."""
         self.lines += ["", *read.split("\n"), ""] if read else raw
         self.remarks[calls.READ if read else calls.UNREAD] = None
 
 
 def translate(text: str) -> tuple[str, tuple[str, ...]]:
-    """The reply in the grammar, and how it was read, for its author; no remarks if nothing was translated."""
+    """Return the reply in the grammar, and remarks for its author. Without remarks, nothing was translated."""
     made = _Translation()
     for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
@@ -89,7 +89,7 @@ def _translate_fence(fence: Fence, made: _Translation) -> None:
 
 
 def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: _Translation) -> int:
-    """Translate what stands between a mark, on the line before `at`, and its end; the line after that."""
+    """Translate the text between a mark, on the line before `at`, and its end. Returns the line after that."""
     closing = f"</{mark[1]}>"
     first = mark.string[mark.end() :]
     end = at - 1
@@ -107,7 +107,7 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
 
 
 def _read_markup(body: str) -> str:
-    """What the calls between two marks hold: parameters by name, JSON, or a program."""
+    """Return what the calls between two marks hold: named parameters, JSON, or a program."""
     if _PARAMETER.search(body):
         return "\n\n".join(filter(None, map(_read_parameters, _CALL_BEGINS.split(body))))
     words = _MARKS.sub("", body).strip()

@@ -1,6 +1,7 @@
-"""Reads a call of a function that was offered, field by field, as a reply; and says what is wrong with it.
+"""Reads a call of an offered function field by field as a reply, and reports its errors.
 
-What has no meaning by its fields is read as a call of any function is (see `calls`), so no round is lost to a name.
+A call whose fields have no meaning is read like any other call (see `calls`), so that no round is lost to a wrong
+name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from workers.record.grammar.schemas import RUN
 from workers.record.replies import FunctionCall, FunctionSchema, Hypothesis, HypothesisStatus
 
 _FENCED = re.compile(r"\s{0,8}(`{3,9})\w{0,20}\n(.*?)\n?\1\s*", re.DOTALL)
-"""Code that a model fenced though it stands in a field of its own."""
+"""Code in a fence, although it has a field of its own."""
 _MAX_QUOTED = 80
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 _UNSTORABLE = (
@@ -26,7 +27,7 @@ _UNSTORABLE = (
 
 
 def read_offered(call: FunctionCall, offered: Sequence[FunctionSchema]) -> tuple[str, tuple[str, ...]]:
-    """A call in the form of a reply, empty if nothing comes of it; and what is wrong with it, for its author."""
+    """Return a call in the form of a reply, empty if it has no effect, and its errors for the author."""
     schema = next((each for each in offered if each.name == call.name), None)
     if schema is None:
         others = " or ".join(f"{each.name}({', '.join(each.parameters['properties'])})" for each in offered)
@@ -47,7 +48,7 @@ def read_offered(call: FunctionCall, offered: Sequence[FunctionSchema]) -> tuple
 
 
 def _load(arguments: str) -> tuple[Any, str]:
-    """The arguments, which may be encoded twice, and what is wrong with them as JSON."""
+    """Return the arguments, which may be encoded twice, and what is wrong with them as JSON."""
     try:
         given = json.loads(arguments, strict=False)  # models write line breaks into texts as they are
         return (json.loads(given, strict=False) if isinstance(given, str) else given), ""
@@ -59,7 +60,7 @@ def _load(arguments: str) -> tuple[Any, str]:
 
 
 def _read_fields(given: dict[str, Any], schema: FunctionSchema) -> tuple[str, list[str]]:
-    """The call by its fields, or else by other names that models use; and what is wrong with it."""
+    """Read the call by its fields, or by other names that models use. Returns the reply and the errors."""
     known, problems = schema.parameters["properties"], list[str]()
     texts = {}
     for name in (each for each in known if known[each]["type"] == "string"):
@@ -84,7 +85,7 @@ def _read_fields(given: dict[str, Any], schema: FunctionSchema) -> tuple[str, li
 
 
 def _read_hypotheses(given: Any, problems: list[str]) -> tuple[Hypothesis, ...]:
-    """The list as far as it can be read; what cannot is added to `problems`."""
+    """Return the readable hypotheses and add errors of the others to `problems`."""
     if not isinstance(given, list):
         if given:
             problems.append(f"`hypotheses` is {_name_kind(given)} ({_quote(given)}), not a list")
@@ -108,6 +109,6 @@ def _name_kind(value: Any) -> str:
 
 
 def _quote(value: Any) -> str:
-    """A value as JSON, shortened."""
+    """Return a value as JSON, shortened."""
     shown = json.dumps(value, ensure_ascii=False)
     return shown if len(shown) <= _MAX_QUOTED else shown[: _MAX_QUOTED - 1] + "…"

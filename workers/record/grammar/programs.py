@@ -1,10 +1,10 @@
-"""Which program a reply holds: its fences behind [CODE], run together in order; else what can only be meant as one.
+"""Finds the program of a reply: the fences after [CODE], joined in order, or else code that can only be meant as one.
 
-    [CODE]:             one fence or several; the last may lack its end, if it is whole Python
+    [CODE]:             one fence or several; the last may lack its end, if it is complete Python
     [CODE]:             Python lines without a fence
-    (no tag)            fences that define an entry point; in a reply that concludes nothing, those that use the tools
+    (no tag)            fences that define an entry point; in a reply without conclusion, also those that use the tools
 
-It runs nothing: Python is parsed, to tell a program from words. Called by `reply`.
+Nothing is run. Python is only parsed, to tell a program from words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from textwrap import dedent
 from workers.record.grammar.blocks import CONCLUDING, THINKING, Block, Fence
 
 FencePosition = tuple[int, int]
-"""Of a part of a reply: number of its block, number of the part in the block."""
+"""Position of a part in a reply: index of its block, index in the block."""
 
 MAX_CHARS = 1_000_000
 """Longer programs are not parsed here; the sandbox refuses them."""
@@ -26,14 +26,14 @@ _PYTHON = frozenset({"", "python", "python3", "py"})
 _DEFINES = re.compile(r"^def (run_experiment|execute_command)\b", re.MULTILINE)
 _USES = re.compile(r"\b(?:system|tools)\.[a-z]\w{0,40} ?\(|^def (?:run_experiment|execute_command)\b", re.MULTILINE)
 _ENDINGS = 3
-"""How many paragraphs of prose may follow a program that has no fence."""
+"""Maximum number of prose paragraphs after a program without a fence."""
 _BEGINNINGS = 4
-"""At how many lines behind words a program without a fence may begin."""
+"""Maximum number of lines to try as the start of a program without a fence."""
 _BEGINS = re.compile(
     r"\s{0,8}(?:import \w|from \w[\w.]{0,80} import |(?:def|class|with) \w|@\w|for \w.{0,200} in "
     r"|\"{3}|\w[\w, ]{0,80}=|\w[\w.]{0,80}\()"
 )
-"""How a line of Python begins that is no sentence."""
+"""The start of a line that is Python and not a sentence."""
 
 UNCLOSED = "The fence of your program has no end; all that followed it was read as the program."
 NOT_WHOLE = (
@@ -49,13 +49,13 @@ NO_TAG = "A fence without [CODE] before it was read as your program."
 class Program:
     code: str | None = None
     taken: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    """The parts of the reply that it was made of: number of a block -> numbers of its parts."""
+    """The parts of the reply that form the program: index of a block -> indices of its parts."""
     remarks: tuple[str, ...] = ()
-    """How it was read, where that is not plain; for its author."""
+    """Remarks for the author on how an ambiguous program was read."""
 
 
 def find_program(blocks: Sequence[Block]) -> Program:
-    """The program of a reply; without code if there is none."""
+    """Return the program of a reply, without code if there is none."""
     fences = {
         (number, place): part
         for number, block in enumerate(blocks)
@@ -73,18 +73,19 @@ def find_program(blocks: Sequence[Block]) -> Program:
 
 
 def is_answer(code: str) -> bool:
-    """Whether code is what a function computes, rather than an experiment: it neither calls nor defines one."""
+    """True if the code computes a function and is not an experiment, that is, it neither calls tools nor defines an
+    entry point."""
     return _USES.search(code) is None
 
 
 def is_program(words: str) -> bool:
-    """Whether words are Python that does something, and no mere name, number or text."""
+    """True if the words are Python that does something, not only a name, number or text."""
     tree = _parse(dedent(words))
     return tree is not None and any(_does_something(node) for node in tree.body)
 
 
 def _is_python(code: str) -> bool:
-    """Whether the text is a Python program."""
+    """True if the text is a Python program."""
     return _parse(code) is not None
 
 
@@ -96,14 +97,15 @@ def _parse(code: str) -> ast.Module | None:
 
 
 def _choose_unannounced(fences: dict[FencePosition, Fence], *, concludes: bool) -> dict[FencePosition, Fence]:
-    """Fences that no tag announces and that are programs even so."""
+    """Return fences without a tag that are programs."""
     sign = _DEFINES if concludes else _USES
     chosen = {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or is_program(fence.body)}
     return chosen if any(sign.search(fence.body) for fence in chosen.values()) else {}
 
 
 def _drop_broken(fences: dict[FencePosition, Fence]) -> dict[FencePosition, Fence]:
-    """The fences less those that cannot belong: unclosed ones that are cut short, unmarked ones that are no Python."""
+    """Drop fences that cannot belong to the program: unclosed incomplete ones, and unmarked ones that are not
+    Python."""
     joined = "\n\n".join(fence.body for fence in fences.values())
     if len(fences) > 1 and _is_python(joined):
         return fences
@@ -132,7 +134,7 @@ def _join_fences(fences: dict[FencePosition, Fence], remarks: tuple[str, ...]) -
 
 
 def _read_unfenced(blocks: Sequence[Block]) -> Program:
-    """The Python lines behind the first [CODE] that has any."""
+    """Return the Python lines after the first [CODE] that has any."""
     missing: tuple[str, ...] = ()
     for number, block in enumerate(blocks):
         if block.tag != "CODE" or not any(isinstance(part, str) and part.strip() for part in block.parts):
@@ -146,7 +148,7 @@ def _read_unfenced(blocks: Sequence[Block]) -> Program:
 
 
 def _find_lines(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Where a program begins and ends among the lines; a few words may stand before it."""
+    """Return where a program starts and ends among the lines. A few words may precede it."""
     begins = [place for place in range(1, len(lines)) if _BEGINS.match(lines[place])]
     for start in [0, *begins[:_BEGINNINGS]]:
         if count := _python_lines(lines[start:]):
@@ -155,7 +157,7 @@ def _find_lines(lines: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _python_lines(lines: Sequence[str]) -> int:
-    """How many of the lines, from the first on, are a program; prose may follow it. 0 if there is none."""
+    """Return how many of the first lines form a program, which prose may follow; 0 if none do."""
     ends = [place for place in range(1, len(lines)) if not lines[place - 1].strip() and lines[place][:1].strip()]
     for end in [len(lines), *reversed(ends[-_ENDINGS:])]:
         if is_program("\n".join(lines[:end])):
@@ -164,6 +166,6 @@ def _python_lines(lines: Sequence[str]) -> int:
 
 
 def _does_something(node: ast.stmt) -> bool:
-    """Whether a statement is more than a word, a number, a text or JSON: those are Python too."""
+    """True if a statement is more than a word, number, text or JSON, which are valid Python too."""
     idle = ast.Name | ast.Constant | ast.Tuple | ast.Dict | ast.List
     return not (isinstance(node, ast.Expr) and isinstance(node.value, idle))

@@ -1,4 +1,5 @@
-"""The grammar of a reply: tags, each with its block; all else is prose. Read tolerantly: see `blocks`, `programs`.
+"""The grammar of a reply: tags with their blocks; everything else is prose. Parsing is tolerant: see `blocks`,
+`programs`.
 
     [HYPOTHESIS LIST]:            [CODE]:                  [DESCRIPTION]: text
     Hypothesis_1: text            ```python                [LABEL]: text, or [LABEL 1]: text …
@@ -7,8 +8,8 @@
                                                            [BIAS]: text
                               [DOMAIN]: text; a [CODE] beside it that calls no tool is an answer, not a program
 
-What was not written plainly is told to its author: `Parsed.readings`. It does not run or judge anything. Called by
-`loop`, once for each reply. Every step looks at each character a bounded number of times: replies are hostile input.
+Remarks on ambiguous parts go to the author: `Parsed.readings`. Nothing is run or judged here. `loop` calls this once
+for each reply. Replies are hostile input, so every step looks at each character a bounded number of times.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _ITEMS = (
     re.compile(r"[*_]{0,2}([0-9]{1,4})[.):][*_]{0,2}() (.*)"),
     re.compile(r"[-*+•]()() (.*)"),
 )
-"""The forms of a line of a list: number, status, words. The first line of a list decides the form of all its lines."""
+"""Forms of a list item: number, status, words. The first item of a list determines the form of all its items."""
 
 _FATE = re.compile(
     r"(?P<square>\[)\s?(?:(?:supported|refuted)\b|open\s?(?=[\]:;,.\u2013\u2014-]|$))"
@@ -52,7 +53,7 @@ _NO_LABEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SENTENCE_ENDS = re.compile(r"(?:[a-z]{3}|[A-Z]{4})[\"\u201d\u2019')]{0,2}[.!][\"\u201d\u2019')]{0,2}(?= {1,3}[A-Z])")
-"""Of a label with another sentence behind it; "St. Bernard dogs" has none."""
+"""Matches a sentence end inside a label; "St. Bernard dogs" has none."""
 _HANGS_ON = re.compile(
     r"</\w{1,20}>$|<\|[^<>|]{1,40}\|>$|^<(?:final_)?(?:answer|labels?)>(?=.)"  # marks of an end, and of a beginning
     r"|(?<=\S) ?\(n ?= ?\d[^()]{0,80}\)\.?$"
@@ -64,7 +65,7 @@ _LISTED = re.compile(r'(?:"[^"]*"|\([^()]*\)|[^,;])+')
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reply says."""
+    """The content of a reply."""
 
     prose: str
     """The reply without its tagged blocks."""
@@ -72,20 +73,20 @@ class Parsed:
     code: str | None = None
     conclusion: Conclusion | None = None
     tags: tuple[str, ...] = ()
-    """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
+    """The tags of the conclusion that have text. LABEL is included if the text says that there is none."""
     reasoning: str = ""
-    """What the model thought aloud, apart from its reply."""
+    """The model's thoughts, separate from its reply."""
     readings: tuple[str, ...] = ()
-    """How it was read, where that is not plain; for its author."""
+    """Remarks for the author on how ambiguous parts were read."""
 
     @property
     def says_something(self) -> bool:
-        """Whether there is something to do: a program, or a conclusion."""
+        """True if there is a program or a conclusion."""
         return self.code is not None or self.conclusion is not None
 
 
 def parse(text: str) -> Parsed:
-    """Read a reply, in a dialect if the grammar finds nothing. Never raises: what has no meaning is prose."""
+    """Parse a reply, in another dialect if the grammar finds nothing. Never raises: text without meaning is prose."""
     plain = _parse(text)
     if plain.says_something and NO_TAG not in plain.readings:
         return plain
@@ -143,10 +144,10 @@ def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) ->
 
 
 def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis], list[str]]:
-    """The list at the head of a block, and the lines that are not part of it.
+    """Return the list at the start of a block, and the lines that are not part of it.
 
-    An item goes on until a blank line, the list until a line after it that is no item. `alone`: a block
-    without a list is one hypothesis.
+    An item ends at a blank line, the list at a later line that is no item. With `alone`, a block without a list is
+    one hypothesis.
     """
     form = _form(lines)
     if form is None:
@@ -172,12 +173,12 @@ def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis],
 
 
 def _form(lines: Sequence[str]) -> re.Pattern[str] | None:
-    """The form of the first line that has one."""
+    """Return the form of the first line that has one."""
     return next((form for line in lines for form in _ITEMS if form.match(line.strip())), None)
 
 
 def _hypothesis(number: int, words: str) -> Hypothesis:
-    """A hypothesis and what became of it: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
+    """Parse a hypothesis and its status: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
     text = words.strip()
     mark, end = None, 0
     for each in _FATE.finditer(text):
@@ -198,7 +199,7 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
 
 
 def _end_of_mark(text: str, mark: re.Match[str]) -> int:
-    """Where the brackets of a mark close; the end of the text if they do not, or if there are none."""
+    """Return where the brackets of a mark close; the end of the text if they do not or there are none."""
     opening, closing = "[]" if mark["square"] else "()"
     if not (mark["square"] or mark["round"]):
         return len(text)
@@ -211,7 +212,7 @@ def _end_of_mark(text: str, mark: re.Match[str]) -> int:
 
 
 def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
-    """The hypotheses with numbers that are given and unique."""
+    """Return the hypotheses with unique numbers."""
     taken: set[int] = set()
     numbered = []
     for each in hypotheses[:MAX_HYPOTHESES]:
@@ -225,14 +226,14 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
 
 
 def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The lines up to the first blank one behind words, and the rest."""
+    """Return the lines up to the first blank one after words, and the rest."""
     start = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
     return list(lines[start:end]), list(lines[end:])
 
 
 def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], list[str]]:
-    """The lines that hold labels, and the rest. A label of more than one line goes on in small letters."""
+    """Return the lines that hold labels, and the rest. A line that starts in lower case continues a label."""
     found, rest = _first_paragraph(lines)
     if several or _form(found[:1]):
         return found, rest
@@ -247,7 +248,8 @@ def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], lis
 
 
 def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
-    """One label, or one for each line of a list; of `several` one for each line, and for each part between commas."""
+    """Return one label, or one for each item of a list. With `several`, one for each line and each comma-separated
+    part."""
     form = _form(paragraph[:1])
     if form:
         return [_clean_label(match.group(3)) for line in paragraph if (match := form.match(line.strip()))]
@@ -257,7 +259,7 @@ def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
 
 
 def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
-    """The conclusion, if there is one. Reasoning alone is none; "no label" is one, without a label."""
+    """Return the conclusion, or None. Reasoning alone is none; "no label" is a conclusion without label."""
     texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in by_tag.items()}
     if not (texts.get("DESCRIPTION") or texts.get("BIAS") or texts.get("LABEL")):
         return None
@@ -270,7 +272,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
 
 
 def _clean_label(text: str) -> str:
-    """A label without what models hang on it: marks of an end, counts, quotation marks, a full stop."""
+    """Remove what models add to a label: end marks, counts, quotation marks, a full stop."""
     label = _clean(text)
     for _ in range(4):  # they may stand in each other
         before = label
@@ -283,7 +285,7 @@ def _clean_label(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """The words without the marks around them; empty for a place-holder copied from the instructions."""
+    """Remove the marks around the words. Returns "" for a placeholder copied from the instructions."""
     bare = text.strip().removesuffix("---").strip(" \t\n*")
     if len(bare) > 1 and bare[0] == bare[-1] == '"':
         bare = bare[1:-1].strip()

@@ -1,7 +1,7 @@
-"""The two functions that a model may call in place of the tags of a reply: a program, and the conclusion of its task.
+"""The two functions that a model may call instead of writing tags: run a program, and conclude the task.
 
-Their fields are the parts of a reply, so `called` writes a call out as that reply, and no rule need know of calls. What
-belongs in a field is said once, in the prompts, where they speak of its tag.
+Their fields are the parts of a reply. `called` writes a call out as that reply, so no rule needs to know about
+calls. Prompts describe the content of each field once, at its tag.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _TEXT: dict[str, Any] = {"type": "string"}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Of an object with these fields and no others. Fields that may be left out would have to be of two types."""
+    """Return the schema of an object with exactly these fields. All are required, because an optional field would
+    need two types."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -36,7 +37,8 @@ _HYPOTHESES = {
 
 
 def list_functions(task: str, layer: str, *, last: bool = False) -> tuple[FunctionSchema, ...]:
-    """What may be called in a reply about a unit of this layer; in the `last` one only the conclusion."""
+    """Return the functions that a reply about a unit of this layer may call. In the `last` reply, only the
+    conclusion."""
     needs = (tags[0] for tags in list_needs(task, layer))
     named = dict.fromkeys([*find_task(task).answer, *("labels" if tag == "LABEL" else tag.lower() for tag in needs)])
     about = "Conclude, in place of the tags of a reply."

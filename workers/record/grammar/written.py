@@ -1,7 +1,7 @@
-"""Rounds that a person writes: puts what they wrote into the form of a reply, and says what would be misread.
+"""Replies that a person writes: composes the reply, and reports what the grammar would misread.
 
-A person's reply goes through the very grammar of an agent's (`agent/reply.py`), where a line may begin with a tag or
-open a fence. What does not come back as it was written is refused before it is sent, and never repaired in silence.
+A person's reply goes through the same grammar as an agent's, in which a line may begin with a tag or open a fence.
+Text that does not parse back as written is refused before it is sent and never silently repaired.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ MISREAD = (
 )
 
 ReplyFields = Mapping[str, Any]
-"""What a person wrote, by the names of the fields of a `HumanReply`."""
+"""What a person wrote, by the field names of `HumanReply`."""
 
 
 def compose(draft: ReplyFields) -> str:
-    """The reply in the grammar that every backbone writes."""
+    """Return the reply in the grammar that every backbone writes."""
     return write(select(draft))
 
 
 def select(draft: ReplyFields) -> Written:
-    """What of a draft is sent: a program or a conclusion, never both."""
+    """Return the parts of a draft that are sent: a program or a conclusion, never both."""
     # Prose as the grammar keeps it: no spaces at line ends, one blank line at most
     about = Written(
         prose=re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in draft["prose"].split("\n"))).strip(),
@@ -55,7 +55,7 @@ def select(draft: ReplyFields) -> Written:
 
 
 def find_problems(draft: ReplyFields, task: str) -> dict[str, str]:
-    """What keeps a draft from being sent: the name of a field -> why. Empty if it reads as it was written."""
+    """Return why a draft cannot be sent, by field. Empty if it parses as written."""
     reply = select(draft)
     if draft["what"] == "experiment" and not reply.program:
         return {"program": NO_PROGRAM}
@@ -68,13 +68,13 @@ def find_problems(draft: ReplyFields, task: str) -> dict[str, str]:
 
 
 def _stands_alone(reply: Written, name: str) -> bool:
-    """Whether this part comes back by itself, and leaves what follows it alone."""
+    """True if this part parses back by itself and does not change what follows it."""
     alone = Written(**{name: getattr(reply, name)})
     return _comes_back(alone) and (name == "labels" or _comes_back(replace(alone, labels=("what follows",))))
 
 
 def _comes_back(reply: Written) -> bool:
-    """Whether the reply is parsed into the parts that it was made of."""
+    """True if the reply parses into the parts that it was made of."""
     found = parse(write(reply))
     conclusion = found.conclusion
     concluded = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
@@ -95,12 +95,12 @@ def _normalize(each: Hypothesis) -> Hypothesis:
 
 
 def _keep_labels(labels: tuple[str, ...]) -> list[str]:
-    """The labels that a conclusion keeps: each once, and none that says that there is none."""
+    """Return the labels that a conclusion keeps: without repeats, and without those that say that there is none."""
     read = [parse(f"[LABEL]: {label}").conclusion for label in labels]
     kept = [label for label, found in zip(labels, read, strict=True) if found is None or found.labels]
     return list({label.casefold(): _strip_marks(label) for label in kept}.values())
 
 
 def _strip_marks(text: str) -> str:
-    """Letters, digits and signs without the spaces and marks around them, which the grammar may trim."""
+    """Return the words without the spaces and marks that the grammar may trim."""
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")

@@ -1,4 +1,4 @@
-"""Tables of numbers in a `.glb` file, each read within the bounds of its bytes."""
+"""Reads tables of numbers in a `.glb` file, each within the bounds of its bytes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FLOAT = 5126
 _NUMBERS: Mapping[int, str] = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", _FLOAT: "<f4"}
 _INDICES = (5121, 5123, 5125)
 _SHARES = (5121, 5123)
-"""Whole numbers that may stand for shares from 0 to 1."""
+"""Integer types that may represent shares from 0 to 1."""
 _WIDTHS: Mapping[str, int] = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 
 
 def read_vectors(glb: Glb, at: int, types: tuple[str, ...], count: int, *, shares: bool = False) -> Floats:
-    """A table of `count` vectors, (count, width), all finite. `shares`: whole numbers may stand for 0 to 1.
+    """Return a table of `count` vectors, (count, width), all finite. With `shares`, integers may represent 0 to 1.
 
     Raises GlbRefused.
     """
@@ -40,7 +40,7 @@ def read_vectors(glb: Glb, at: int, types: tuple[str, ...], count: int, *, share
 
 
 def read_indices(glb: Glb, at: int, points: int) -> NDArray[np.int64]:
-    """Triangles as numbers of points, (count, 3). Raises GlbRefused."""
+    """Return triangles as indices of points, (count, 3). Raises GlbRefused."""
     row = get_row(glb.document.accessors, at, "accessors")
     if row.type != "SCALAR" or row.component_type not in _INDICES:
         raise GlbRefused(f"accessors[{at}] is no list of indices; export it again")
@@ -53,12 +53,12 @@ def read_indices(glb: Glb, at: int, points: int) -> NDArray[np.int64]:
 
 
 def count_rows(glb: Glb, at: int) -> int:
-    """How many rows a table says that it has. Raises GlbRefused."""
+    """Return the number of rows that a table declares. Raises GlbRefused."""
     return get_row(glb.document.accessors, at, "accessors").count
 
 
 def _read_table(glb: Glb, at: int) -> NDArray[Any]:
-    """The rows of a table as they lie in the file: (count, width)."""
+    """Return the rows of a table as stored in the file, (count, width)."""
     row = glb.document.accessors[at]
     if row.sparse is not None:
         raise GlbRefused(f"accessors[{at}] is sparse; export it without sparse accessors")

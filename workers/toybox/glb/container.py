@@ -1,4 +1,4 @@
-"""A `.glb` file cut into its JSON, which is checked against the part of glTF 2.0 that is drawn here, and its bytes.
+"""Splits a `.glb` file into its bytes and its JSON, which is checked against the supported part of glTF 2.0.
 
 Files are untrusted. Nothing outside the file is read. See https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html.
 """
@@ -18,10 +18,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 MAX_BYTES = 50_000_000
-"""Most bytes of a file."""
+"""Maximum size of a file in bytes."""
 _MAX_JSON = 8_000_000
 _MAX_ROWS = 20_000
-"""Most nodes, accessors and so on of a file."""
+"""Maximum number of nodes, accessors and so on in a file."""
 _MAGIC, _JSON, _BINARY = 0x46546C67, 0x4E4F534A, 0x004E4942
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
@@ -34,11 +34,11 @@ class GlbRefused(Exception):
 
 
 class _Row(msgspec.Struct, rename="camel"):
-    """A row of glTF's JSON; what is not named here is passed over."""
+    """A row of glTF's JSON. Fields that are not named here are ignored."""
 
 
 class Accessor(_Row):
-    """A table of numbers in a view."""
+    """A table of numbers in a buffer view."""
 
     component_type: int
     count: Annotated[int, msgspec.Meta(ge=1)]
@@ -50,7 +50,7 @@ class Accessor(_Row):
 
 
 class BufferView(_Row):
-    """Some of the bytes of a buffer."""
+    """A range of bytes in a buffer."""
 
     buffer: Index
     byte_length: Annotated[int, msgspec.Meta(ge=1)]
@@ -59,14 +59,14 @@ class BufferView(_Row):
 
 
 class Buffer(_Row):
-    """Bytes: those of the file, or of its JSON in Base64."""
+    """Bytes, stored in the file or as Base64 in its JSON."""
 
     byte_length: Annotated[int, msgspec.Meta(ge=1)]
     uri: str | None = None
 
 
 class ImageRow(_Row):
-    """Where an image lies."""
+    """The location of an image."""
 
     uri: str | None = None
     buffer_view: Index | None = None
@@ -79,14 +79,14 @@ class TextureRow(_Row):
 
 
 class TextureUse(_Row):
-    """Which texture a material has, by which of the vertices' places."""
+    """The texture of a material, and which texture coordinates it uses."""
 
     index: Index
     tex_coord: Index = 0
 
 
 class BaseColour(_Row):
-    """What is drawn of a material."""
+    """The part of a material that is drawn."""
 
     base_color_factor: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     base_color_texture: TextureUse | None = None
@@ -114,7 +114,7 @@ class MeshRow(_Row):
 
 
 class NodeRow(_Row):
-    """A place of the tree, with what is drawn there."""
+    """A node of the tree with the mesh that is drawn there."""
 
     children: list[Index] = []
     mesh: Index | None = None
@@ -155,7 +155,7 @@ class Glb:
     buffers: tuple[memoryview, ...]
 
     def view(self, at: int) -> memoryview:
-        """The bytes of a view. Raises GlbRefused."""
+        """Return the bytes of a buffer view. Raises GlbRefused."""
         row = get_row(self.document.buffer_views, at, "bufferViews")
         whole = get_row(self.buffers, row.buffer, "buffers")
         if row.byte_offset + row.byte_length > len(whole):
@@ -164,9 +164,9 @@ class Glb:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file of at most `MAX_BYTES`; a larger one is not read. Raises GlbRefused."""
+    """Return the bytes of a file. One larger than `MAX_BYTES` is not read. Raises GlbRefused."""
     try:
-        # A pipe under this name shall not keep the worker waiting
+        # A pipe of this name must not block the worker
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
             about = os.fstat(descriptor)
@@ -181,7 +181,7 @@ def read_file(path: Path) -> bytes:
 
 
 def parse_glb(data: bytes) -> Glb:
-    """Cut a file into its parts and check them. Raises GlbRefused."""
+    """Split a file into its parts and check them. Raises GlbRefused."""
     chunks = _cut_chunks(data)
     if len(chunks[0]) > _MAX_JSON:
         raise GlbRefused(f"its JSON has {len(chunks[0]):,} bytes, over {_MAX_JSON:,}; put its data in the binary chunk")
@@ -201,14 +201,14 @@ def parse_glb(data: bytes) -> Glb:
 
 
 def get_row(rows: Sequence[Row], at: int, what: str) -> Row:
-    """A row by its number. Raises GlbRefused if it is not there."""
+    """Return a row by its number. Raises GlbRefused if it does not exist."""
     if at >= len(rows):
         raise GlbRefused(f"it names {what}[{at}] and has {len(rows)} of them; export it again")
     return rows[at]
 
 
 def decode_uri(uri: str) -> bytes:
-    """The bytes of a `data:` URI in Base64. Raises GlbRefused."""
+    """Return the bytes of a `data:` URI in Base64. Raises GlbRefused."""
     try:
         return base64.b64decode(uri.partition(",")[2], validate=True)
     except (binascii.Error, ValueError):
@@ -216,7 +216,7 @@ def decode_uri(uri: str) -> bytes:
 
 
 def _cut_chunks(data: bytes) -> list[memoryview]:
-    """The JSON and, where there is one, the binary chunk."""
+    """Return the JSON and, if present, the binary chunk."""
     if len(data) < 12 or struct.unpack_from("<I", data)[0] != _MAGIC:
         raise GlbRefused("it is no glTF in binary form: it does not begin with glTF; export it as .glb")
     _, version, length = struct.unpack_from("<III", data)
@@ -242,7 +242,7 @@ def _cut_chunks(data: bytes) -> list[memoryview]:
 
 
 def _refuse_links(document: GlbJson) -> None:
-    """Nothing outside the file is read, whether or not it would be drawn."""
+    """Raise GlbRefused for any link, even one that would not be drawn: nothing outside the file is read."""
     rows: list[Buffer | ImageRow] = [*document.buffers, *document.images]
     for row in rows:
         if row.uri is not None and not row.uri.startswith("data:"):

@@ -21,19 +21,19 @@ from workers.toybox.world.surfaces import AddedToy
 from workers.toybox.world.words import explain_clash, list_plurals
 
 MAX_FILES = 64
-"""Most files of a folder: all of them are kept in memory."""
+"""Maximum number of files in a folder. All of them are kept in memory."""
 _ENDING = ".glb"
 _NOUN = re.compile(r"[a-z]+(?: [a-z]+){0,3}")
 _MAX_NOUN = 40
 _DIGITS = 12
-"""Digits of the SHA-256 that stand with an image."""
+"""Digits of the SHA-256 that are stored with an image."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class FolderReading:
-    """The toys of a folder by their nouns, and a sentence about each file that is left out."""
+    """The toys of a folder by noun, and a sentence about each file that is left out."""
 
     toys: Mapping[str, AddedToy] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class FolderReading:
 
 @dataclass(frozen=True)
 class _Known:
-    """A file as it was last read: when, and the toy or the reason why there is none."""
+    """A file as last read: its time and size, and the toy or the reason why there is none."""
 
     stamp: tuple[int, int]
     toy: AddedToy | None
@@ -122,12 +122,12 @@ def _read_toy(path: Path, stamp: tuple[int, int]) -> _Known:
 
 
 def _find_noun(name: str) -> str:
-    """The noun of a file: "Fire-Hydrant.glb" is a fire hydrant."""
+    """Return the noun of a file: "Fire-Hydrant.glb" is a fire hydrant."""
     return " ".join(re.split(r"[-_\s]+", name[: -len(_ENDING)].strip().lower())).strip()
 
 
 def _find_clashes(nouns: Mapping[str, str]) -> dict[str, str]:
-    """Files whose names are no nouns that the engine can add, and why."""
+    """Return the files whose names cannot be added as nouns, and why."""
     said = Counter(noun for noun in nouns.values())
     plurals = {each: noun for noun in said for each in list_plurals(noun)}
     found = {}

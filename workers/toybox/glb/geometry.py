@@ -1,6 +1,6 @@
-"""Turn the nodes of a `.glb` file into triangles with colours, scaled to the size of a toy and stood on the ground.
+"""Converts the nodes of a `.glb` file to coloured triangles, scaled to the size of a toy and placed on the ground.
 
-glTF has y up and looks along z; here z is up and the front is towards -y.
+In glTF y is up and the front is along z. Here z is up and the front is towards -y.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ MAX_POINTS = 600_000
 _MAX_DEPTH = 64
 _MAX_SURFACES = 1_000
 _RADIUS, _HEIGHT = 0.70, 1.30
-"""The largest that a toy of a file is: half its width at any turn, and its height, in world units."""
+"""Maximum size of a toy from a file: half its width in any orientation, and its height, in world units."""
 _MIN_SIZE = 0.05
-"""The least of both that places are kept for."""
+"""Minimum of both for placing toys."""
 _FARTHEST = 1e30
-"""No point is farther out, so that sums stay finite."""
+"""Maximum distance of a point, so that sums stay finite."""
 _MAX_PLACE = 64.0
-"""How often a texture is repeated at most."""
+"""Maximum number of repetitions of a texture."""
 
 
 @dataclass(frozen=True)
 class _Use:
-    """A primitive where a node has it."""
+    """A primitive at the place of a node."""
 
     primitive: Primitive
     matrix: Floats
 
 
 def build_surfaces(glb: Glb) -> tuple[Surface, ...]:
-    """All triangles of a file's scene, where its nodes have them. Raises GlbRefused."""
+    """Return all triangles of a file's scene at the places of its nodes. Raises GlbRefused."""
     uses = list(_find_uses(glb))
     if not uses:
         raise GlbRefused("it has no mesh in its scene; export it with one")
@@ -49,7 +49,7 @@ def build_surfaces(glb: Glb) -> tuple[Surface, ...]:
 
 
 def fit_toy(surfaces: tuple[Surface, ...]) -> tuple[tuple[Surface, ...], Shape]:
-    """The surfaces as large as a toy, in the middle and on the ground, and the measures. Raises GlbRefused."""
+    """Return the surfaces scaled to a toy, centred and on the ground, and their measures. Raises GlbRefused."""
     points = np.concatenate([each.points for each in surfaces])
     low, high = points.min(axis=0), points.max(axis=0)
     size = float((high - low).max())
@@ -65,7 +65,7 @@ def fit_toy(surfaces: tuple[Surface, ...]) -> tuple[tuple[Surface, ...], Shape]:
 
 
 def _join_surfaces(surfaces: Sequence[Surface]) -> tuple[Surface, ...]:
-    """The same, as one surface for each texture: a few large ones are drawn faster than many small ones."""
+    """Join surfaces with the same texture: a few large ones are drawn faster than many small ones."""
     groups: dict[int, list[Surface]] = {}
     for each in surfaces:
         groups.setdefault(id(each.texture), []).append(each)
@@ -94,7 +94,8 @@ def _has_area(surface: Surface, size: float) -> bool:
 
 
 def _find_uses(glb: Glb) -> Iterator[_Use]:
-    """Every primitive in the scene, counted before anything is made of it."""
+    """Yield every primitive in the scene. They are counted before any is processed, so that a hostile file costs
+    little."""
     triangles = points = surfaces = 0
     for node, matrix in _walk_nodes(glb):
         if node.skin is not None:
@@ -113,7 +114,7 @@ def _find_uses(glb: Glb) -> Iterator[_Use]:
 
 
 def _walk_nodes(glb: Glb) -> Iterator[tuple[NodeRow, Floats]]:
-    """The nodes of the scene, each with the matrix that puts it into the world."""
+    """Yield the nodes of the scene with the matrix that maps each to the world."""
     document = glb.document
     # A file need not have a scene: then all nodes that are no children are roots
     inner = {child for node in document.nodes for child in node.children}
@@ -153,7 +154,7 @@ def _make_matrix(node: NodeRow) -> Floats:
 
 
 def _measure(glb: Glb, primitive: Primitive) -> tuple[int, int]:
-    """Points of a primitive, and corners of its triangles, as it says itself."""
+    """Return the number of points of a primitive and of corners of its triangles, as it declares them."""
     if primitive.mode != 4:
         raise GlbRefused("it has points, lines, strips or fans; export it with triangles alone")
     if "POSITION" not in primitive.attributes:
@@ -205,7 +206,7 @@ def _read_colours(glb: Glb, primitive: Primitive, count: int) -> Floats:
 
 
 def _read_places(glb: Glb, primitive: Primitive, number: int, count: int) -> Floats | None:
-    """Where each point lies in the texture; None if the file does not say."""
+    """Return the texture coordinates of each point; None if the file has none."""
     at = primitive.attributes.get(f"TEXCOORD_{number}")
     if at is None:
         return None
@@ -213,7 +214,7 @@ def _read_places(glb: Glb, primitive: Primitive, number: int, count: int) -> Flo
 
 
 def _read_normals(glb: Glb, primitive: Primitive, matrix: Floats, count: int) -> Floats | None:
-    """The file's normals in the world; None where it has none, and each triangle is flat."""
+    """Return the file's normals in world coordinates; None if it has none, and triangles are then flat."""
     if "NORMAL" not in primitive.attributes:
         return None
     normals = read_vectors(glb, primitive.attributes["NORMAL"], ("VEC3",), count)
@@ -225,7 +226,7 @@ def _read_normals(glb: Glb, primitive: Primitive, matrix: Floats, count: int) ->
 
 
 def _flatten(surface: Surface) -> Surface:
-    """The surface with three points of its own for each triangle, which is shaded flat."""
+    """Return the surface with three separate points for each triangle, which makes its shading flat."""
     at = surface.faces.ravel()
     points = surface.points[at]
     a, b, c = (points[k::3] for k in range(3))
@@ -245,5 +246,5 @@ def _to_length_one(vectors: Floats) -> Floats:
 
 
 def _to_screen(colours: Floats) -> Floats:
-    """Light as glTF counts it to what a screen is told: factors and colours of vertices are linear."""
+    """Convert linear light, as in glTF's factors and vertex colours, to screen values."""
     return np.clip(colours, 0, 1) ** (1 / 2.2)

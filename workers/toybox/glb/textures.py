@@ -1,4 +1,4 @@
-"""The images of a `.glb` file, decoded within the bounds that images of datasets have, and reduced."""
+"""Decodes the images of a `.glb` file, with the limits of dataset images, and reduces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.lab.decoding import decode_file
 from workers.toybox.glb.container import Glb, GlbRefused, TextureUse, decode_uri, get_row
 
 MAX_TEXTURES = 16
-"""Most images of a file that are drawn."""
+"""Maximum number of images of a file that are drawn."""
 _MAX_SIDE = 512
 
 
@@ -23,7 +23,7 @@ class Textures:
         self._known: dict[int, Image.Image] = {}
 
     def load(self, use: TextureUse) -> Image.Image:
-        """The image of a texture, RGB, sides powers of two up to 512. Raises GlbRefused."""
+        """Return the image of a texture: RGB, sides powers of two up to 512. Raises GlbRefused."""
         at = get_row(self._glb.document.textures, use.index, "textures").source
         if at is None:
             raise GlbRefused(f"textures[{use.index}] has no PNG or JPEG image; export it with one")
@@ -50,5 +50,5 @@ class Textures:
 
 
 def _round_side(side: int) -> int:
-    """The power of two at or below a side: what the renderer takes."""
+    """Return the largest power of two up to a side, as the renderer needs."""
     return min(_MAX_SIDE, 1 << (side.bit_length() - 1))

@@ -1,6 +1,6 @@
-"""Find the toys in an image: undo its masking, and read the output of toybox-eyes or toybox-describer.
+"""Finds the toys in an image: undoes its masking, and reads the output of toybox-eyes or toybox-describer.
 
-Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes. Called by
+Knows the look of masked images (`lab.imaging.mask_image`), but no hypotheses, units or scenes. Called by
 `toybox.describer`.
 """
 
@@ -22,9 +22,9 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _DARKEST = int(255 * DARK_BRIGHTNESS)
-"""No byte outside a mask of the published look is above this."""
+"""Maximum byte outside a mask of the published look."""
 _MIN_PIXELS = 6
-"""Smaller patches, of the eyes' 48 x 48 pixels, are noise."""
+"""Smaller patches of the eyes' 48 x 48 pixels are noise."""
 _MIN_INSIDE = 0.25
 """Minimum share of a toy in the bright region for it to count as inside."""
 
@@ -35,12 +35,12 @@ class DetectedThing:
     colour: str
     size: str
     pixels: int
-    """Of the eyes' 48 x 48."""
+    """Number of the eyes' 48 x 48 pixels."""
 
 
 @dataclass(frozen=True)
 class DetectedScene:
-    """What the eyes see; where the image is masked, the toys in its bright region alone."""
+    """What the eyes see; in a masked image, only the toys in its bright region."""
 
     things: tuple[DetectedThing, ...]
     ground: str
@@ -55,10 +55,10 @@ class DetectedScene:
 
 
 def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
-    """The image as it was before it was masked, as far as its pixels tell, and the bright region (height, width).
+    """Return the image before masking, as far as its pixels tell, and the bright region (height, width).
 
-    An unmasked image is returned unchanged, all bright. One that is dark all over (an older form of an empty mask) has
-    no bright region.
+    An unmasked image is returned unchanged, all bright. One that is dark everywhere (an older form of an empty mask)
+    has no bright region.
     """
     pixels = np.asarray(image.convert("RGB"))
     dim, dark, weighted = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark", "weighted"))
@@ -75,7 +75,7 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
 
 
 def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[DetectedScene]:
-    """What each image shows; masked images are read in their bright region."""
+    """Return what each image shows. Masked images are read in their bright region."""
     if not images:
         return []
     words = eyes.vocabulary
@@ -93,7 +93,7 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
 
 
 def connected_regions(mask: Bools) -> Iterator[Bools]:
-    """The connected regions of a mask; pixels connect by their edges."""
+    """Yield the connected regions of a mask. Pixels connect by their edges."""
     left = mask.copy()
     while left.any():
         seed = np.zeros_like(mask)
@@ -118,11 +118,11 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
 
 
 def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
-    """The side of the line that was not darkened; `value` is the brightest byte of each pixel (height, width), and no
-    dark one is above `darkest`.
+    """Return the side of the line that was not darkened.
 
-    A patch is bright if it holds a byte that darkening cannot leave, or is brighter along the line than what lies
-    across it: that tells at night, too.
+    `value` is the brightest byte of each pixel (height, width); no darkened one is above `darkest`. A patch is
+    bright if it contains a byte that darkening cannot produce, or is brighter along the line than what is across it,
+    which works at night too.
     """
     reach = max(1, round(min(line.shape) / 128))
     around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widen(line, 2 * reach)
@@ -153,14 +153,14 @@ def _find_things(
 
 
 def split_by_colour(patch: Bools, colour: Ints) -> list[Bools]:
-    """Two toys of one kind that touch differ in colour: split a patch where a third of it has another one."""
+    """Split a patch if a third of it has another colour: two touching toys of one kind differ in colour."""
     hues, counts = np.unique(colour[patch], return_counts=True)
     large = hues[counts >= patch.sum() / 3]
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
 
 
 def _grow(seed: Bools, room: Bools) -> Bools:
-    """All of `room` that is connected, by edges, with a pixel of `seed`."""
+    """Return all of `room` that is connected by edges with a pixel of `seed`."""
     region = seed & room
     while True:
         wider = region.copy()
@@ -177,7 +177,7 @@ def _grow(seed: Bools, room: Bools) -> Bools:
 
 
 def _fill_unknown(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floating]:
-    """Pixels (height, width, 3) with unknown ones replaced by the mean of the known ones around them."""
+    """Replace unknown pixels (height, width, 3) by the mean of the known ones around them."""
     if known.all():
         return pixels
     side = 4 * max(1, round(min(known.shape) / 128)) + 1
@@ -185,7 +185,8 @@ def _fill_unknown(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floa
 
 
 def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.float32]:
-    """Mean of the known pixels (height, width, channels) in the square of `side` around each; 0 if there is none."""
+    """Return the mean of the known pixels (height, width, channels) in the square of `side` around each; 0 if there
+    is none."""
     weight = torch.from_numpy(known).float()[None]  # (1, height, width)
     total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
     pool = torch.nn.AvgPool2d(side, 1, side // 2)
@@ -193,6 +194,6 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
 
 
 def _widen(mask: Bools, reach: int) -> Bools:
-    """A mask and all that is within `reach` pixels of it."""
+    """Return the mask and everything within `reach` pixels of it."""
     grown = torch.nn.functional.max_pool2d(torch.from_numpy(mask).float()[None], 2 * reach + 1, 1, reach)
     return grown[0].numpy() > 0

@@ -16,7 +16,7 @@ Metrics = dict[str, float | int]
 
 
 def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metrics:
-    """Accuracy on held-out scenes, and what layer4's units are like."""
+    """Return the accuracy on held-out scenes, and figures of layer4's units."""
     nouns = len(network.vocabulary.nouns)
     units, scores = _net_answers(network, mixed)
     _, one = _net_answers(network, single)
@@ -47,7 +47,7 @@ def _class_auc(scores: metrics.Floats, truth: metrics.Bools) -> float:
 
 @torch.inference_mode()
 def _net_answers(network: ToyboxNet, shown: Examples) -> tuple[metrics.Floats, metrics.Floats]:
-    """Maxima of layer4's units (examples, units) and logits (examples, classes)."""
+    """Return the maxima of layer4's units (examples, units) and the logits (examples, classes)."""
     units, scores = [], []
     for batch in _batches(shown):
         found = network.maps(batch)
@@ -58,7 +58,7 @@ def _net_answers(network: ToyboxNet, shown: Examples) -> tuple[metrics.Floats, m
 
 @torch.inference_mode()
 def evaluate_eyes(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Metrics:
-    """Intersection over union and accuracies on held-out scenes, at the eyes' own resolution."""
+    """Return intersection over union and accuracies on held-out scenes, at the eyes' own resolution."""
     words = network.vocabulary
     lists = {"colour": words.colours, "size": words.sizes, "ground": words.grounds, "light": words.lights}
     sides = {"noun": 1 + len(words.nouns)} | {name: len(each) for name, each in lists.items()}

@@ -1,6 +1,6 @@
-"""Draw labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
+"""Draws labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
 
-Called by `train`. Knows no network but the sizes it sees.
+Called by `train`. Of the networks, it uses only their input sizes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ CLOSE_UP = 40
 """Side of a close-up, in pixels of the networks' input; even the largest toy fits."""
 _CHUNK = 200
 _SEEN = 6
-"""Toys with fewer of the eyes' pixels are not seen at all."""
+"""Toys with fewer of the eyes' pixels count as unseen."""
 
 
 def vocabulary() -> Vocabulary:
-    """The words of today's scenes."""
+    """Return the words of today's scenes."""
     return Vocabulary(tuple(NOUNS), tuple(COLOURS), tuple(SIZES), tuple(GROUNDS), tuple(LIGHTS))
 
 
@@ -38,9 +38,9 @@ class Examples:
     """Examples of one split, in order."""
 
     images: NDArray[np.uint8]
-    """(examples, side, side, 3), as `nets.preprocess` sees them; the side is 96, or 40 in close-ups."""
+    """(examples, side, side, 3), as `nets.preprocess` sees them. The side is 96, or 40 in close-ups."""
     things: NDArray[np.uint8]
-    """(examples, side / 2, side / 2): 0 where no toy is, else 1 + the position of the toy in its scene."""
+    """(examples, side / 2, side / 2): 0 without a toy, else 1 + the index of the toy in its scene."""
     scenes: tuple[Scene, ...]
 
     def __len__(self) -> int:
@@ -58,9 +58,9 @@ class Examples:
 
     @cached_property
     def words(self) -> NDArray[np.int64]:
-        """(examples, 1 + most things, 3): noun, colour and size of each thing by its value in `things`.
+        """(examples, 1 + most things, 3): noun, colour and size of each thing, indexed by its value in `things`.
 
-        Nouns count from 1, with 0 for no toy; colours and sizes count from 0, with -1 for no toy.
+        Nouns count from 1, with 0 for no toy. Colours and sizes count from 0, with -1 for no toy.
         """
         most = max((len(each.things) for each in self.scenes), default=0)
         table = np.tile(np.array([0, -1, -1]), (len(self.scenes), 1 + most, 1))
@@ -72,9 +72,9 @@ class Examples:
 
 
 def load(split: Split, numbers: range, state: Path, processes: int = 2, progress: Progress = no_progress) -> Examples:
-    """The examples of a split with these numbers, one after another; draws those that `state` does not hold yet.
+    """Return the examples of a split with these numbers. Draws those that `state` does not have yet.
 
-    May be stopped at any time: what was drawn stays. An exception of `progress` passes through.
+    Can be interrupted at any time; finished chunks are kept. An exception of `progress` passes through.
     """
     count = len(numbers)
     folder = state / "toybox" / f"{split}-{pictures_revision()}-{numbers.start}-{count}"
@@ -101,7 +101,7 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
 
 
 def close_ups(whole: Examples, seed: int = 0) -> Examples:
-    """One example of 40 x 40 pixels for each toy that is seen, with the toy near its middle."""
+    """Return one example of 40 x 40 pixels for each visible toy, with the toy near its middle."""
     rng = np.random.default_rng(seed)
     cuts = [
         _cut_toy(whole, row, position, rng)
@@ -116,7 +116,7 @@ def close_ups(whole: Examples, seed: int = 0) -> Examples:
 def _cut_toy(
     whole: Examples, row: int, position: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
-    """The surroundings of one toy, and a scene of only the toys that are seen in them, that one first."""
+    """Return the surroundings of one toy, and a scene with only the toys visible in them, that one first."""
     side = CLOSE_UP * EYES_OUTPUT // INPUT
     ys, xs = np.nonzero(whole.things[row] == position)
     middle = np.array([ys.min() + ys.max() + 1, xs.min() + xs.max() + 1]) // 2
@@ -133,12 +133,12 @@ def _cut_toy(
 
 
 def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """An array on disk, of zeros when new."""
+    """Open an array on disk. A new one is all zeros."""
     return open_memmap(path, "r+" if path.exists() else "w+", np.uint8, shape)
 
 
 def _draw(split: Split, numbers: range) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Pictures and masks of some examples."""
+    """Return pictures and masks of some examples."""
     from workers.toybox.world import render
 
     scenes = [scene(split, number) for number in numbers]

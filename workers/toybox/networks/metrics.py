@@ -1,7 +1,4 @@
-"""Measure the toybox networks: accuracy, mean average precision, intersection over union. Exact, in plain NumPy.
-
-Knows nothing of networks or scenes. Called by the training functions and by the evaluations' tests.
-"""
+"""Metrics of the toybox networks: accuracy, mean average precision, intersection over union. Exact, in plain NumPy."""
 
 from __future__ import annotations
 
@@ -16,23 +13,23 @@ Ints = NDArray[np.integer]
 
 
 def mean_average_precision(scores: Floats, truth: Bools) -> float:
-    """Mean over the columns (classes) of (n, classes) that have a positive."""
+    """Return the mean over those columns (classes) of (n, classes) that have a positive."""
     return float(np.nanmean([average_precision(scores[:, k], truth[:, k]) for k in range(scores.shape[1])]))
 
 
 def top1_accuracy(scores: Floats, answers: Ints) -> float:
-    """Share of rows of (n, classes) whose highest score is at the answer (n,)."""
+    """Return the share of rows of (n, classes) whose highest score is at the answer (n,)."""
     return float((scores.argmax(axis=1) == answers).mean())
 
 
 def confusion(predicted: Ints, truth: Ints, classes: int) -> NDArray[np.int64]:
-    """Counts of shape (classes, classes): rows are the truth, columns what was predicted."""
+    """Return counts (classes, classes): rows are the truth, columns the predictions."""
     pairs = truth.ravel().astype(np.int64) * classes + predicted.ravel()
     return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 
 
 def intersection_over_union(counts: NDArray[np.int64]) -> Floats:
-    """For each class of a confusion matrix; nan for a class that is neither there nor predicted."""
+    """Return the figure for each class of a confusion matrix; NaN for a class that is neither present nor predicted."""
     both = np.diag(counts).astype(np.float64)
     either = counts.sum(axis=0) + counts.sum(axis=1) - both
     return np.divide(both, either, out=np.full_like(both, np.nan), where=either > 0)

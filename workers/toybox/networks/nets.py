@@ -1,8 +1,8 @@
-"""The networks of toybox: toybox-net, which is studied; toybox-eyes, which synthetic neurons see with; and
-toybox-describer, of the same shape as the eyes, which tells agents and baselines what images show.
+"""The networks of toybox.
 
-Shapes, names and the weights files; no training (`train`), no images of its own (`examples`). Called by toybox's
-plug-ins and by `train`.
+toybox-net is studied. Synthetic neurons see with toybox-eyes. toybox-describer has the shape of the eyes and tells
+agents and baselines what images show. This module has shapes, names and weight files; `train` trains, `examples`
+draws images. Used by toybox's plug-ins and by `train`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from workers.files import atomic_write
 from workers.lab.imaging import in_parallel
 
 INPUT = 96
-"""Side of the square both networks see, in pixels."""
+"""Side in pixels of the networks' square input."""
 EYES_OUTPUT = 48
-"""Side of the maps of toybox-eyes, its own resolution."""
+"""Side of the maps of toybox-eyes."""
 WEIGHTS = Path(__file__).parents[1] / "weights"
 NET_FILE = WEIGHTS / "toybox-net.safetensors"
 EYES_FILE = WEIGHTS / "toybox-eyes.safetensors"
@@ -59,7 +59,7 @@ class Vocabulary:
 
 
 def preprocess(images: Sequence[Image.Image]) -> Tensor:
-    """What the networks take: (batch, 3, 96, 96), from RGB images of any size, values of about -2 to 2."""
+    """Convert RGB images of any size to the networks' input (batch, 3, 96, 96), values of about -2 to 2."""
     pixels = np.empty((len(images), INPUT, INPUT, 3), dtype=np.uint8)
 
     def fill(at: int) -> None:
@@ -70,7 +70,7 @@ def preprocess(images: Sequence[Image.Image]) -> Tensor:
 
 
 def normalise(pixels: Tensor) -> Tensor:
-    """Bytes (batch, 96, 96, 3) to centred floats (batch, 3, 96, 96)."""
+    """Convert bytes (batch, 96, 96, 3) to centred floats (batch, 3, 96, 96)."""
     return (pixels.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
 
 
@@ -82,7 +82,7 @@ def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
 
 
 class Residual(nn.Module):
-    """Two convolutions and a short cut, ReLU last: its units are never negative."""
+    """Two convolutions and a shortcut, ReLU last, so that its units are never negative."""
 
     def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
@@ -97,10 +97,10 @@ class Residual(nn.Module):
 
 
 class ToyboxNet(nn.Module):
-    """Says which toys, colours, grounds and lights an image shows: one logit for each of `vocabulary.classes`.
+    """Predicts which toys, colours, grounds and lights an image shows: one logit for each of `vocabulary.classes`.
 
     The logits are non-negative mixtures of the spatial maxima of layer4, plus a bias. So a unit of layer4 can only
-    speak for a class, never against one, and what its maximum means is what it adds.
+    support a class, never oppose one, and its maximum is what it adds.
     """
 
     WIDTHS: Mapping[str, int] = {"conv1": 24, "layer1": 24, "layer2": 48, "layer3": 72, "layer4": 96}
@@ -117,7 +117,7 @@ class ToyboxNet(nn.Module):
         self.logits = nn.Linear(widths[4], len(vocabulary.classes))
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:
-        """Every layer's output (batch, units, height, width) by name; logits have height and width 1."""
+        """Return every layer's output (batch, units, height, width) by name. Logits have height and width 1."""
         found: dict[str, Tensor] = {}
         for name in self.WIDTHS:
             x = found[name] = getattr(self, name)(x)
@@ -125,20 +125,20 @@ class ToyboxNet(nn.Module):
         return found
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (batch, classes)."""
+        """Return logits (batch, classes)."""
         return self.maps(x)["logits"].flatten(1)
 
 
 @dataclass(frozen=True)
 class EyesOutput:
-    """What toybox-eyes make of a batch: logits throughout."""
+    """The output of toybox-eyes for a batch. All are logits."""
 
     noun: Tensor
     """(batch, 1 + nouns, 48, 48); 0 is no toy."""
     colour: Tensor
-    """(batch, colours, 48, 48); means something on toys alone."""
+    """(batch, colours, 48, 48). It is only valid on toys."""
     size: Tensor
-    """(batch, sizes, 48, 48); likewise."""
+    """(batch, sizes, 48, 48). It is only valid on toys."""
     ground: Tensor
     """(batch, grounds)."""
     light: Tensor
@@ -146,7 +146,7 @@ class EyesOutput:
 
 
 class ToyboxEyes(nn.Module):
-    """Finds toys pixel by pixel, with their colours and sizes, and names the ground and the light.
+    """Finds toys pixel by pixel with their colours and sizes, and predicts ground and light.
 
     A U-Net: each step down halves the map, each step up joins it with the map of the same size.
     """
@@ -189,7 +189,7 @@ def _join_scales(small: Tensor, large: Tensor) -> Tensor:
 
 
 def save_weights(network: ToyboxNet | ToyboxEyes, path: Path) -> None:
-    """Write a network and its vocabulary, in one step: a reader sees the old file or the new one."""
+    """Write a network and its vocabulary in one step: a reader sees the old file or the new one."""
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     data = save(tensors, metadata={"vocabulary": network.vocabulary.to_json()})
     with atomic_write(path) as file:
@@ -197,17 +197,17 @@ def save_weights(network: ToyboxNet | ToyboxEyes, path: Path) -> None:
 
 
 def load_net(path: Path = NET_FILE) -> ToyboxNet:
-    """toybox-net, ready to look. Raises MachineryError if its weights are not there."""
+    """Return toybox-net in evaluation mode. Raises MachineryError if its weights are missing."""
     return _with_weights(ToyboxNet, path)
 
 
 def load_eyes(path: Path = EYES_FILE) -> ToyboxEyes:
-    """toybox-eyes, ready to look. Raises MachineryError if their weights are not there."""
+    """Return toybox-eyes in evaluation mode. Raises MachineryError if its weights are missing."""
     return _with_weights(ToyboxEyes, path)
 
 
 def fingerprint(path: Path) -> str:
-    """Names the content of a weights file; changes whenever they do."""
+    """Return a name for the content of a weights file, which changes with it."""
     return sha256(path.read_bytes()).hexdigest()[:12]
 
 

@@ -90,7 +90,7 @@ def _examples(split: splits.Split, numbers: range, state: Path, recipe: Training
 def train_network(
     course: TrainingTask, lessons: Sequence[TrainingStage], recipe: TrainingRecipe, checkpoint: Path
 ) -> None:
-    """Train the network of a course in place; goes on from `checkpoint` if there is one."""
+    """Train the network of a course in place. Continues from `checkpoint` if there is one."""
     torch.set_num_threads(recipe.threads)
     course.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for number, lesson in enumerate(lessons):
@@ -120,7 +120,7 @@ def train_network(
 
 
 def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
-    """Restore what a checkpoint in this lesson holds, and return the epoch to go on with."""
+    """Restore a checkpoint of this lesson, and return the epoch to continue with."""
     if not checkpoint.exists():
         return 0
     saved = torch.load(checkpoint, weights_only=True)
@@ -141,7 +141,7 @@ def _save_checkpoint(checkpoint: Path, keep: dict[str, Any], lesson: int, epoch:
 
 
 def run(only: str | None, changes: dict[str, int | None], into: Path | None, state: Path) -> None:
-    """Train what was asked for and print the figures. `changes` replace numbers of the recipes where not None."""
+    """Train what was asked for and print the figures. `changes` replace numbers of the recipes unless None."""
     given = {name: value for name, value in changes.items() if value is not None}
     for name in [only] if only else PLANS:
         plan = PLANS[name]
@@ -156,7 +156,7 @@ def run(only: str | None, changes: dict[str, int | None], into: Path | None, sta
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line. Ctrl+C ends it in one sentence."""
+    """Run the command line. Ctrl+C ends it with one sentence."""
     parser = argparse.ArgumentParser(
         prog="python -m workers.toybox.networks.train", description=__doc__.partition("\n")[0]
     )
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.only, changes, given.into, given.state)
     except KeyboardInterrupt:
-        print("\nStopped. The same command goes on after the last whole epoch.")
+        print("\nStopped. The same command continues after the last whole epoch.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What each toybox network learns: its loss on labelled scenes, and the recipe of its training.
 
-Does not train (`train`) or measure (`evaluation`).
+`train` trains and `evaluation` measures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workers.toybox.networks.nets import EyesOutput, ToyboxEyes, ToyboxNet, norm
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
+    """How a network is trained: first on close-ups, where the toy is obvious, then on full scenes."""
 
     scenes: int = 10_000
     first: int = 0
@@ -30,13 +30,13 @@ class TrainingRecipe:
     close_up_batch: int = 128
     batch: int = 64
     close_up_rate: float = 6e-3
-    """Highest learning rate; each lesson is one cycle."""
+    """Highest learning rate. Each stage is one cycle."""
     rate: float = 2e-3
     decay: float = 1e-3
     sparse_units: float = 0.001
-    """Weight of the mean of layer4's maxima in the loss: units stay silent unless they are needed."""
+    """Weight of the mean of layer4's maxima in the loss, which keeps units silent unless needed."""
     sparse_head: float = 1e-4
-    """Weight of the sum of the head's weights: a unit speaks for few classes."""
+    """Weight of the sum of the head's weights, which makes a unit support few classes."""
     seed: int = 0
     threads: int = 2
 
@@ -51,21 +51,22 @@ class TrainingStage:
     batch: int
     rate: float
     close_up: bool
-    """Whether every example is of one toy, the first of its scene."""
+    """True if every example is of one toy, the first of its scene."""
 
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """One network and what its training needs to know of it."""
+    """A network with its loss."""
 
     network: ToyboxNet | ToyboxEyes
     loss: Callable[[Tensor, TrainingStage, Tensor, bool], Tensor]
-    """Of pixels (batch, side, side, 3), the lesson, the examples' numbers (batch,), and whether they are mirrored."""
+    """Loss for pixels (batch, side, side, 3), the stage, the examples' numbers (batch,), and whether they are
+    mirrored."""
     after_step: Callable[[], None] = lambda: None
 
 
 def training_stages(recipe: TrainingRecipe, whole: Examples) -> list[TrainingStage]:
-    """What is learnt, in order."""
+    """Return the stages in order."""
     near = close_ups(whole, recipe.seed)
     return [
         TrainingStage("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate, True),
@@ -74,7 +75,7 @@ def training_stages(recipe: TrainingRecipe, whole: Examples) -> list[TrainingSta
 
 
 def net_task(recipe: TrainingRecipe) -> TrainingTask:
-    """toybox-net: what is present, from few units that speak for it."""
+    """toybox-net learns what is present, from few units that support it."""
     network = ToyboxNet(examples.vocabulary())
 
     def loss(pixels: Tensor, lesson: TrainingStage, numbers: Tensor, _flipped: bool) -> Tensor:
@@ -97,14 +98,14 @@ def net_task(recipe: TrainingRecipe) -> TrainingTask:
 
 
 def _choice(network: ToyboxNet, logits: Tensor, toy: Tensor) -> Tensor:
-    """How wrong the logits are about which toy it is and which colour it has; `toy` is of `Examples.words`."""
+    """Return the loss for which toy it is and which colour it has. `toy` comes from `Examples.words`."""
     nouns, colours = len(network.vocabulary.nouns), len(network.vocabulary.colours)
     noun, colour = logits[:, :nouns], logits[:, nouns : nouns + colours]
     return functional.cross_entropy(noun, toy[:, 0] - 1) + 0.5 * functional.cross_entropy(colour, toy[:, 1])
 
 
 def eyes_task(_recipe: TrainingRecipe) -> TrainingTask:
-    """toybox-eyes: what every pixel belongs to, and where the scene is."""
+    """toybox-eyes learns what every pixel belongs to, and the ground and light of the scene."""
     network = ToyboxEyes(examples.vocabulary())
 
     def loss(pixels: Tensor, lesson: TrainingStage, numbers: Tensor, flipped: bool) -> Tensor:
@@ -124,7 +125,7 @@ def eyes_task(_recipe: TrainingRecipe) -> TrainingTask:
 
 
 def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Noun, colour and size of every pixel, each (batch, height, width); see `Examples.words`."""
+    """Return noun, colour and size of every pixel, each (batch, height, width); see `Examples.words`."""
     rows = numbers.numpy()
     things = np.asarray(learnt.things[rows], dtype=np.int64)
     if flipped:
@@ -135,7 +136,7 @@ def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tenso
 
 
 def scene_words(learnt: Examples, numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """Ground and light of each scene, each (batch,)."""
+    """Return ground and light of each scene, each (batch,)."""
     words = examples.vocabulary()
     scenes = [learnt.scenes[number] for number in numbers.tolist()]
     ground = [words.grounds.index(scene.ground) for scene in scenes]

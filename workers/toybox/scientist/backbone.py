@@ -1,8 +1,8 @@
 """The scripted scientist: a backbone without a language model that experiments in the toybox world.
 
-It knows the conversation and toybox's vocabulary, nothing of weights, indexes or images. It reads results, ranks labels
-by how well they separate high from low activations, designs the next experiment and writes it as a program. The modules
-beside this one do that; here are the contract and the streaming.
+It knows the conversation and toybox's vocabulary, but no weights, indexes or images. It reads results, ranks labels
+by how well they separate high from low activations, designs the next experiment and writes it as a program. The
+modules beside this one do that; this one has the protocol and the streaming.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {
     "bias": bias.plan_reply,
     "spurious": spurious.plan_reply,
 }
-"""Tasks with a plan of their own; any other is treated as a description."""
+"""Tasks with their own plan. Any other is treated as a description."""
 
 _SHORTEST_SLEEP = 0.05
-"""Pieces are gathered until they are worth a sleep, in seconds."""
+"""Pauses are accumulated until they reach this many seconds."""
 
 
 class ScriptedScientist:
-    """See `protocols.Backbone`. The same conversation and seed give the same reply. Words stand in for tokens."""
+    """See `protocols.Backbone`. The same conversation and seed give the same reply. Words are counted as tokens."""
 
     label = "Scripted scientist (no language model)"
     sees = False
     price_known = True
 
     def __init__(self, words_per_second: float) -> None:
-        """`words_per_second`: how fast it writes; 0 writes at once."""
+        """`words_per_second` is its writing speed; 0 writes at once."""
         self._words_per_second = words_per_second
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
-        """The next reply; images are never looked at. Raises what `emit` raises."""
+        """Return the next reply. Images are never looked at. Raises what `emit` raises."""
         del load
         text = answer_two_way(messages) or _reply_in_run(messages, seed)
         rest, each = 0.0, 1 / self._words_per_second if self._words_per_second > 0 else 0.0
@@ -64,7 +64,7 @@ def _reply_in_run(messages: Sequence[Message], seed: int) -> str:
 
 
 def load(settings: LabSettings, model: str) -> ScriptedScientist:
-    """The scientist, writing as fast as the installation wants. Raises UnknownName if a model is named."""
+    """Return the scientist with the writing speed of the settings. Raises UnknownName if a model is named."""
     if model:
         raise UnknownName(f"The scripted scientist is no language model: leave the backbone's model {model!r} out.")
     return ScriptedScientist(settings.words_per_second)

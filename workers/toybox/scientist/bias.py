@@ -1,6 +1,6 @@
-"""Plan the search for a bias: the class in every context, suspects by edits, a check on fresh images, the conclusion.
+"""Plans the search for a bias: the class in every context, edits of suspects, a check on fresh images, the conclusion.
 
-The class is the one that the question names; if it names none that toybox knows, the one that screening finds.
+The class is the one that the question names. If toybox knows none of its names, screening finds the class.
 """
 
 from __future__ import annotations
@@ -25,37 +25,34 @@ _SHOWN = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
 _FRESH = 160
-"""Images drawn to check the contexts: twenty of each ground, sixteen of each colour. Everything is dealt evenly once
-more, since images drawn for one context would distort the comparison of another.
-"""
+"""Images drawn to check the contexts: twenty of each ground, sixteen of each colour. All properties are balanced
+again, because images drawn for one context would distort the comparison of another."""
 _ENOUGH = 5
 _SUSPECT = 1.5
-"""Standard errors from which a context is worth edits. Few scenes show each, so a bias is seldom clear at once; edits
-refute chance findings.
-"""
+"""Minimum standard errors for testing a context by edits. Few scenes show each context, so a bias is seldom clear at
+once, and edits refute chance findings."""
 _CERTAIN = 2.5
-"""Minimum standard errors from 0 of the mean change by edits before a context is checked."""
+"""Minimum standard errors from 0 of the mean change by edits, for a check of the context."""
 _CLAIMED = 3.0
-"""Minimum standard errors from 0 of the difference on fresh images before it is claimed: with `_SUSPECTS` of them about
-one run in a hundred claims a chance finding.
-"""
+"""Minimum standard errors from 0 of the difference on fresh images, for a claim. With `_SUSPECTS` contexts, about
+one run in a hundred claims a chance finding."""
 _MATTERS = 0.1
-"""Minimum difference, as a share of the class's mean, that is followed up."""
+"""Minimum difference to follow up, as a share of the class's mean."""
 _WORTH = 0.15
-"""Minimum difference on fresh images, as a share of the mean elsewhere, that is reported."""
+"""Minimum difference on fresh images to report, as a share of the mean elsewhere."""
 
 
 @dataclass(frozen=True)
 class ContextEffect:
-    """What a context does to the class: mean activations with it and without, and what edits into it changed."""
+    """The effect of a context on the class: activations with it and without, and the changes by edits into it."""
 
     context: Concept
     inside: NDArray[np.float64]
     outside: NDArray[np.float64]
     edited: NDArray[np.float64]
-    """Activation after the edit less that before, pair by pair."""
+    """Activation after minus before the edit, for each pair."""
     fresh_inside: NDArray[np.float64]
-    """Likewise, of images that were drawn to check what the others had suggested."""
+    """Activations with and without the context, on images drawn to check what the others suggested."""
     fresh_outside: NDArray[np.float64]
 
     @property
@@ -97,14 +94,14 @@ class ContextEffect:
 
 
 def _count_errors(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
-    """The difference of the means in its standard errors."""
+    """Return the difference of the means in standard errors."""
     size = float(inside.mean() - outside.mean())
     error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in (inside, outside)))
     return size / error if error else math.copysign(math.inf, size) if size else 0.0
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
-    """The next reply."""
+    """Return the next reply."""
     known = find_class(view)
     if not view.case.must_conclude:
         if view.due("exemplars"):
@@ -130,7 +127,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 
 def find_class(view: ScientistView) -> Concept | None:
-    """The class: things that the question names, else what separates high from low best, if it is about things."""
+    """Return the class: things that the question names, else the concept of things that separates best."""
     # Numbers in a question, such as the unit's, count no things
     found = [each for each in parse_label(view.case.question) if each.about_things]
     named = [Concept(noun=each.noun, colour=each.colour, size=each.size) for each in found]
@@ -143,10 +140,10 @@ def find_class(view: ScientistView) -> Concept | None:
 
 
 def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
-    """Contexts in which the class seems to respond differently, the greatest difference first.
+    """Return contexts in which the class seems to respond differently, largest difference first.
 
-    Each is compared without the images of those before it: a ground on which the class is hardly seen would make every
-    other ground look like one on which it is seen better.
+    Each is compared without images of the earlier ones: a ground on which the class is hardly seen would make every
+    other ground look better.
     """
     suspects: list[ContextEffect] = []
     mean = abs(_mean(view, known))
@@ -163,8 +160,9 @@ def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
 def _difference(
     view: ScientistView, known: Concept, context: Concept, before: Sequence[Concept]
 ) -> ContextEffect | None:
-    """Return the effect of one context on the class, on scenes of one thing in none of the contexts `before`; None if
-    too little was seen.
+    """Return the effect of one context on the class, on scenes of one thing in none of the contexts `before`.
+
+    None if there are too few images.
     """
     if set(known.named) & set(context.named):
         return None
@@ -230,7 +228,8 @@ def _check(view: ScientistView, known: Concept) -> PlannedReply:
 
 
 def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
-    """One for each suspect, after what others listed; one that edits or fresh images do not bear out is refuted."""
+    """Return one hypothesis per suspect after those already listed. One that edits or fresh images do not confirm is
+    refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
     for found in _find_suspects(view, known):
         text = _phrase_effect(known, found)
@@ -259,7 +258,7 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
 
 
 def _write_statement(known: Concept, found: ContextEffect) -> str:
-    """Write the effect, with the words of titles that tell its images from the others, so a reader can recount it."""
+    """Write the effect with the words of titles that identify its images, so that a reader can recount it."""
     said = [f'"{getattr(concept, name)}"' for concept in (known, found.context) for name in concept.named]
     return f"{_phrase_effect(known, found).capitalize()} (titles with {' and '.join(said)})"
 
@@ -277,12 +276,12 @@ def _write_figures(found: ContextEffect) -> str:
 
 
 def _phrase_effect(known: Concept, found: ContextEffect) -> str:
-    """Such as "weaker for red balls at night"."""
+    """Return a phrase such as "weaker for red balls at night"."""
     return f"{'weaker' if found.size < 0 else 'stronger'} for {_phrase_in(known, found.context)}"
 
 
 def _phrase_in(known: Concept, context: Concept) -> str:
-    """The class in the context, such as "red balls at night"."""
+    """Return the class in the context, such as "red balls at night"."""
     return known.having({name: getattr(context, name) for name in context.named}).phrase()
 
 

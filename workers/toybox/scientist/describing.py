@@ -1,6 +1,7 @@
-"""Plan the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
+"""Plans the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
 
-Serves a free question too: these experiments can tell what drives the unit. Each move follows from the case alone.
+Also used for a free question, because these experiments show what activates the unit. Each move follows from the
+case alone.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from workers.toybox.world.scenes import Scene
 
 VALIDATIONS = 2
 _SCREENED = 40
-"""Scenes of one toy in the screening, and as many of three: alone toys are clear, in company they are many."""
+"""Scenes of one toy in the screening, and equally many of three: single toys are clear, several test more at once."""
 _CROWDED, _CROWD = 48, 6
-"""Scenes of so many toys, for what responds to several together alone."""
+"""Number of scenes, and of toys in each, for units that respond only to several toys together."""
 _SOUGHT, _BESIDE = 24, 4
-"""Scenes of so many toys in the search for a second cause."""
+"""Number of scenes, and of toys in each, in the search for a second cause."""
 _CANDIDATES = 10
 _LEADING = 3
 _EDITED = 3
 _PARINGS, _PAIRED, _DOUBTS = 2, 4, 6
-"""How often a label is pared; images drawn of an alternative for it; things that are doubted at once."""
+"""Maximum number of times a label is pared; images drawn of each alternative for it; things tested at once."""
 _EDITS = {"noun": 2, "colour": 1, "size": 1, "ground": 1, "light": 1}
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
-    """The next reply."""
+    """Return the next reply."""
     if view.case.must_conclude:
         return _plan_conclusion(view)
     if view.case.has("dataset_exemplars") and view.due("exemplars"):
@@ -50,7 +51,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 
 def _plan_tests(view: ScientistView) -> PlannedReply:
-    """What follows once there are labels to test, if there are any."""
+    """Return the next test of the labels, or the conclusion if there are none."""
     if view.silent or not view.labels:
         return _plan_conclusion(view)
     if view.due("refine"):
@@ -139,7 +140,7 @@ def _seek(view: ScientistView) -> PlannedReply:
 
 
 def _list_editable(view: ScientistView) -> list[Concept]:
-    """Alternatives of the leading label of which a scene can be edited without doubt about what is meant."""
+    """Return alternatives of the leading label for which an edit of a scene is unambiguous."""
     return [
         each
         for each in view.labels[0]
@@ -163,9 +164,8 @@ def _edit(view: ScientistView) -> PlannedReply:
 
 
 def _list_doubts(view: ScientistView) -> list[tuple[Concept, Concept]]:
-    """List what the leading label says and perhaps need not, as alternatives with wider concepts, that edits can tell
-    apart.
-    """
+    """Return parts of the leading label that may be unnecessary, as alternatives with wider concepts that edits can
+    test."""
     editable = _list_editable(view)
     return [each for each in list_untested(view.labels[0], view.evidence) if each[0] in editable][:_DOUBTS]
 
@@ -214,7 +214,7 @@ def _move(view: ScientistView, prose: str, code: str) -> PlannedReply:
 
 
 def _plan_conclusion(view: ScientistView) -> PlannedReply:
-    """The last reply: the description with its figures, and a label if there is one."""
+    """Return the last reply: the description with its figures, and a label if there is one."""
     hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:1], view.evidence)
     prose = "The evidence decides as far as my experiments can take it, so I conclude."
     if view.case.must_conclude:

@@ -1,7 +1,7 @@
-"""Design experiments: which scenes to draw, and which single changes to make to them.
+"""Designs experiments: which scenes to draw, and which single changes to make to them.
 
-Everything is dealt evenly and at random from the given rng, so no property is confounded with another. Knows no
-activation: the tasks decide what to test.
+Everything is balanced and randomized with the given rng, so that no property is confounded with another. Activations
+are not used; the tasks decide what to test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TRIES = 50
 
 
 class BalancedSampler:
-    """Deals the words of each property evenly: every word once before any comes again."""
+    """Deals the words of each property evenly: every word once before any is repeated."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -32,35 +32,35 @@ class BalancedSampler:
         return deck.pop()
 
     def kind(self, concept: Concept = Concept()) -> tuple[str, str, str]:  # noqa: B008  concepts are frozen
-        """A (noun, colour, size) that the concept describes."""
+        """Return a (noun, colour, size) that the concept describes."""
         return tuple(getattr(concept, name) or self.deal(name) for name in ("noun", "colour", "size"))  # type: ignore[return-value]
 
     def scene(self, kinds: Sequence[tuple[str, str, str]], concept: Concept = Concept()) -> Scene:  # noqa: B008
-        """A scene of these things, with the ground and light of the concept."""
+        """Return a scene of these things, with the ground and light of the concept."""
         ground, light = concept.ground or self.deal("ground"), concept.light or self.deal("light")
         return compose(kinds, self._rng, ground=ground, light=light)
 
 
 def balanced_scenes(rng: random.Random, sizes: Iterable[int]) -> list[Scene]:
-    """Scenes of so many things each, all words of every property equally often."""
+    """Return scenes with these numbers of things, in which all words of a property are equally frequent."""
     decks = BalancedSampler(rng)
     return [decks.scene([decks.kind() for _ in range(size)]) for size in sizes]
 
 
 def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
-    """For each concept so many scenes of one thing that show it, the rest dealt evenly over all of them."""
+    """Return `each` scenes of one thing for each concept, balanced in everything else."""
     decks = BalancedSampler(rng)
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
 
 
 def scenes_without(label: Label, count: int, things: int, rng: random.Random) -> list[Scene]:
-    """Balanced scenes of so many things that the label does not describe; fewer if it describes nearly all."""
+    """Return balanced scenes that the label does not describe; fewer if it describes nearly all."""
     drawn = balanced_scenes(rng, [things] * (2 * count))
     return [scene for scene in drawn if not matches_any(label, scene)][:count]
 
 
 def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
-    """A scene of each concept with its things alone, first the thing that edits are about."""
+    """Return a scene of each concept with only its things, the thing to edit first."""
     decks = BalancedSampler(rng)
     partners = [[decks.kind(concept.partner)] if concept.partner else [] for concept in concepts]
     kinds = [[decks.kind(concept), *partner] for concept, partner in zip(concepts, partners, strict=True)]
@@ -68,12 +68,12 @@ def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene
 
 
 def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
-    """Scenes that the label describes, spread over its alternatives; usually other toys stand beside."""
+    """Return scenes that the label describes, spread over its alternatives, usually with other toys."""
     return [label[place % len(label)].sample(rng) for place in range(count)]
 
 
 def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
-    """Scenes that lack one property of an alternative, and that no alternative describes; fewer if there seem none."""
+    """Return scenes that lack one property of an alternative and match no other; fewer if none are found."""
     found = []
     for place in range(count):
         drawn = (label[place % len(label)].hard_negative(rng) for _ in range(_TRIES))
@@ -82,16 +82,16 @@ def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
 
 
 def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[Scene]:
-    """Random scenes that no label describes."""
+    """Return random scenes that no label describes."""
     concepts = [concept for label in labels for concept in label]
     scenes = (concepts[place % len(concepts)].negative(rng) for place in range(count * 4))
     return [scene for scene in scenes if not matches_any(concepts, scene)][:count]
 
 
 def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> list[str]:
-    """Instructions that change one property of the first thing, or of what is around, so many for each property.
+    """Return instructions that change one property of the first thing, the ground or the light, `each` per property.
 
-    What stands beside is taken away, one at a time.
+    Other things are removed, one at a time.
     """
     edits = []
     for name, count in each.items():
@@ -103,7 +103,8 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
 
 
 def write_lacking_edits(scene: Scene, concept: Concept, wider: Concept, rng: random.Random) -> list[str]:
-    """The instruction that takes from a scene of `edited_scenes` what the wider concept does not say, if one can."""
+    """Return the instruction that removes from a scene of `edited_scenes` what the wider concept does not say, if
+    one can."""
     if concept.partner and not wider.partner:
         return [f"remove the {scene.things[1].noun}"]
     lost = [name for name in concept.named if name not in wider.named]
@@ -120,7 +121,7 @@ def write_lacking_edits(scene: Scene, concept: Concept, wider: Concept, rng: ran
 
 
 def write_edit(scene: Scene, into: Concept, place: int = 0) -> str:
-    """The words that bring one thing of a scene, or what is around it, to show a concept of one property."""
+    """Return the instruction that gives one thing of a scene, its ground or light, a property."""
     (name,), noun = into.named, scene.things[place].noun
     word = getattr(into, name)
     if name == "noun":

@@ -1,4 +1,4 @@
-"""Describe the findings of experiments in sentences with figures: means, spread, numbers of images, certainty."""
+"""Describes findings in sentences with figures: means, spread, numbers of images, certainty."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from workers.toybox.world.concepts import matches_any, phrase_label
 _WORTHLESS = 0.6
 """Minimum AUC for a label to be useful."""
 _CHANCE = 0.5
-"""The AUC of a label that says nothing."""
+"""The AUC of a label without information."""
 
 
 def of_exemplars(view: ScientistView) -> str:
-    """What the exemplars share."""
+    """Describe what the exemplars share."""
     if not view.exemplars:
         return "No image of the dataset is known to activate this unit."
     shared = [f"{count} of {len(view.exemplars)} show {phrase_label((concept,))}" for concept, count in view.hints[:4]]
@@ -30,20 +30,20 @@ def of_exemplars(view: ScientistView) -> str:
 
 
 def of_screening(view: ScientistView) -> str:
-    """Which single properties go with high activations."""
+    """Describe which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
     words = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
     return f"Single properties that separate high from low, over {len(view.evidence)} images: {'; '.join(words)}."
 
 
 def of_leading(view: ScientistView) -> str:
-    """How the leading label stands."""
+    """Describe the figures of the leading label."""
     label = view.labels[0]
     return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {view.evidence.measure(label)}."
 
 
 def of_search(view: ScientistView) -> str:
-    """What the search for a second cause found."""
+    """Describe the result of the search for a second cause."""
     found = [trial for trial in view.evidence.trials if trial.step == "seek"]
     label, bright = view.labels[0], [trial for trial in found if matches_any(view.labels[0], trial.scene)]
     if not found:
@@ -55,7 +55,7 @@ def of_search(view: ScientistView) -> str:
 
 
 def of_edits(view: ScientistView) -> str:
-    """What single changes did to the activation."""
+    """Describe the effect of single changes on the activation."""
     # For each property: means before and after it was changed, and how often the activation fell.
     found: dict[str, list[tuple[float, float]]] = {}
     for old, new in pair_edits(view.evidence.trials):
@@ -77,9 +77,9 @@ def of_edits(view: ScientistView) -> str:
 
 
 def choose_label(view: ScientistView) -> Label:
-    """The label to conclude with: the best that passed its test. Empty if the unit is silent or no label passed.
+    """Return the label of the conclusion: the best that passed its test. Empty if the unit is silent or none passed.
 
-    Without any test it is the best there is, if that is good on the trials that it was chosen by.
+    Without a test, return the best one if it is good on the trials by which it was chosen.
     """
     if view.silent or not view.labels:
         return ()
@@ -93,12 +93,12 @@ def choose_label(view: ScientistView) -> Label:
 
 
 def _beats_chance(found: LabelScore) -> bool:
-    """Whether a label says something about the unit, with little doubt."""
+    """True if a label almost certainly describes something about the unit."""
     return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
 def description(view: ScientistView) -> str:
-    """What the unit responds to and what not, with the figures, and how sure that is."""
+    """Describe what the unit responds to and what not, with figures and certainty."""
     if view.silent:
         return (
             "The unit never responded: no image of the dataset activates it, and all "
@@ -130,7 +130,7 @@ def description(view: ScientistView) -> str:
 
 
 def _explain_nothing(view: ScientistView) -> str:
-    """Why there is no label."""
+    """Explain why there is no label."""
     activations, leading = view.evidence.activations, view.labels[0]
     above = int((activations > activations.min()).sum())
     return (
@@ -141,7 +141,7 @@ def _explain_nothing(view: ScientistView) -> str:
 
 
 def _describe_causes(view: ScientistView, best: Label) -> list[str]:
-    """What edits did that took the label away from an image, and what those did that left it."""
+    """Describe the effect of edits that removed the label from an image, and of those that kept it."""
     said = []
     both = [(old, new) for old, new in pair_edits(view.evidence.trials) if matches_any(best, old.scene)]
     for still, words in ((False, "leave nothing of it in an image"), (True, "leave it in the image")):
@@ -157,7 +157,7 @@ def _describe_causes(view: ScientistView, best: Label) -> list[str]:
 
 
 def _describe_rejected(view: ScientistView, best: Label) -> str:
-    """What one might have thought: the most striking hint of the exemplars that the label does not name."""
+    """Describe the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
         found = view.evidence.measure((concept,))
         named = {getattr(each, name) for each in best for name in each.named}
@@ -170,7 +170,7 @@ def _describe_rejected(view: ScientistView, best: Label) -> str:
 
 
 def _describe_certainty(view: ScientistView, best: Label) -> str:
-    """How sure the conclusion is, and of what."""
+    """Describe how certain the conclusion is."""
     found = view.tested(best)
     if found is None:
         return "The label was not tested on images drawn for the purpose, so I am not sure of it."

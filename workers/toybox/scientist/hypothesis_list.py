@@ -1,4 +1,4 @@
-"""Update the list of hypotheses: read from the last reply, judged again by all trials, kept under the same numbers.
+"""Updates the list of hypotheses: read from the last reply, judged again by all trials, with the same numbers.
 
 A hypothesis is a label. One by another author is judged if toybox understands its words, else left unchanged.
 """
@@ -24,7 +24,7 @@ _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
 def update_hypotheses(
     before: Sequence[ListedHypothesis], leading: Sequence[Label], evidence: TrialEvidence
 ) -> list[ListedHypothesis]:
-    """The old hypotheses judged anew, and the leading labels that are not among them."""
+    """Return the old hypotheses judged again, and the leading labels that are not among them."""
     judged = [_judge(each, evidence) for each in before]
     known = {_parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
@@ -36,7 +36,7 @@ def update_hypotheses(
 
 
 def _parse_hypothesis(text: str) -> Label:
-    """The label that a hypothesis names; empty if toybox does not understand it."""
+    """Return the label that a hypothesis names; empty if toybox does not understand it."""
     return normalize_label(parse_label(_SUBJECT.sub("", text)))
 
 

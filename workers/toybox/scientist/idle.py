@@ -1,7 +1,7 @@
-"""Find what a label says beyond the unit's need: properties that an image can lose while the activation stays.
+"""Finds idle parts of a label: properties that an image can lose while the activation stays.
 
-Judged by pairs first (an image, and an edit of it that lacks only one thing that the label says); if there are too few,
-by images that lack it and differ in other ways too. Knows trials; `designs` chooses the edits.
+Pairs decide first: an image, and an edit of it that lacks only that property. With too few pairs, images that lack
+it and differ in other ways decide. `designs` chooses the edits.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from workers.toybox.scientist.scoring import (
 from workers.toybox.world.concepts import Concept
 
 PAIRS = 3
-"""Minimum number of pairs before a property is called idle."""
+"""Minimum number of pairs to call a property idle."""
 _IDLE = 0.15
-"""Share of the label's effect on the activation; a property whose loss takes less is idle."""
+"""A property is idle if its loss takes less than this share of the label's effect on the activation."""
 _NO_DIFFERENCE = 0.6
-"""An AUC, with a property against without it, below which it is idle, where images are not paired."""
+"""Without pairs, a property is idle if the AUC with against without it is lower."""
 
 
 @dataclass(frozen=True)
 class IdleWords:
-    """One thing that a label need not say: the label without it, and the means that show it."""
+    """A part that a label does not need: the label without it, and the means that show it."""
 
     concept: Concept
     wider: Concept
@@ -49,7 +49,7 @@ class IdleWords:
 
 
 def pare_label(label: Label, evidence: TrialEvidence) -> Label:
-    """The label without what pairs of images show to be idle, one thing after the other."""
+    """Return the label without what pairs of images show to be idle, one part after the other."""
     pared = label
     while found := next((each for each in _list_idle_pairs(pared, evidence)), None):
         kept = [each for each in pared if each != found.concept]
@@ -58,13 +58,13 @@ def pare_label(label: Label, evidence: TrialEvidence) -> Label:
 
 
 def find_idle(label: Label, evidence: TrialEvidence) -> IdleWords | None:
-    """Something that the label need not say, by pairs or by other images; None if it needs all of it."""
+    """Return a part that the label does not need, by pairs or by other images; None if it needs all."""
     paired = next(iter(_list_idle_pairs(label, evidence)), None)
     return paired or next(iter(_list_idle_among_others(label, evidence)), None)
 
 
 def list_untested(label: Label, evidence: TrialEvidence) -> list[tuple[Concept, Concept]]:
-    """Alternatives, each with a wider concept that too few pairs were compared with."""
+    """Return alternatives, each with a wider concept for which there are too few pairs."""
     return [
         (concept, wider)
         for concept in label
@@ -74,7 +74,7 @@ def list_untested(label: Label, evidence: TrialEvidence) -> list[tuple[Concept, 
 
 
 def _list_idle_pairs(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
-    """What pairs show to be idle, what makes least difference first."""
+    """Return what pairs show to be idle, smallest difference first."""
     floor = _find_floor(label, evidence)
     found: list[tuple[float, IdleWords]] = []
     for concept in label if len(evidence.edited) else ():
@@ -91,13 +91,14 @@ def _list_idle_pairs(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
 
 
 def _find_floor(label: Label, evidence: TrialEvidence) -> float:
-    """The median of what the label does not describe."""
+    """Return the median activation of what the label does not describe."""
     rest = evidence.activations[~evidence.match_label(label)]
     return float(np.median(rest)) if len(rest) else 0.0
 
 
 def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: TrialEvidence) -> Floats:
-    """Activations before and after an edit that took this from a bright image and left none of the label, (n, 2)."""
+    """Return activations before and after an edit that removed this part from a bright image and left none of the
+    label, (n, 2)."""
     shown = evidence.activations[evidence.match_label(label)]
     if not len(shown) or not len(evidence.edited):
         return np.empty((0, 2))
@@ -125,7 +126,7 @@ def _list_idle_among_others(label: Label, evidence: TrialEvidence) -> list[IdleW
 
 
 def _list_wider(concept: Concept) -> list[Concept]:
-    """The concepts that say one thing less of the same thing; counts and places are not edited."""
+    """Return the concepts that say one thing less about the same thing. Counts and positions are not edited."""
     return [
         wider
         for wider in widen(concept)

@@ -1,7 +1,7 @@
-"""Read a conversation: the question, the experiments that were run, their results.
+"""Reads a conversation: the question, the experiments that were run, their results.
 
-Knows only the words of the conversation: no model, no scene, no image. Everything was written by others or by a
-program, so an odd line is skipped, and none is trusted to be more than words.
+Uses only the text of the conversation. Other authors and programs wrote it, so an odd line is skipped, and none is
+trusted to be more than words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRADED, NO_EXPERIMENT = "graded", 0
 
 @dataclass(frozen=True)
 class ReportedImage:
-    """One observation as the conversation tells it; `source` is the place of the image it was edited from."""
+    """One observation as the conversation reports it. `source` is the position of the image it was edited from."""
 
     place: int
     title: str
@@ -51,7 +51,7 @@ class ExperimentReport:
 
 @dataclass(frozen=True)
 class ListedHypothesis:
-    """A line of a list, with what became of it."""
+    """A line of a list with its status."""
 
     number: int
     text: str
@@ -61,30 +61,30 @@ class ListedHypothesis:
 
 @dataclass(frozen=True)
 class ConversationState:
-    """All the scientist knows."""
+    """Everything the scientist knows."""
 
     task: str = "describe"
     question: str = ""
     reports: tuple[ExperimentReport, ...] = ()
     exemplar_mean: float | None = None
-    """Mean activation of the exemplars, once they were seen."""
+    """Mean activation of the exemplars, once seen."""
     hypotheses: tuple[ListedHypothesis, ...] = ()
-    """As last written by any author, refuted ones included."""
+    """As last written by any author, including refuted ones."""
     must_conclude: bool = False
     """The last message asks for the final answer."""
     tools: frozenset[str] = frozenset()
     """Names of the tools that the reference lists; empty if there is no reference."""
 
     def has(self, tool: str) -> bool:
-        """True if programs may call a tool: without a reference anything may be tried."""
+        """True if programs may call a tool. Without a reference, any may be tried."""
         return not self.tools or tool in self.tools
 
     def tried(self, step: str) -> int:
-        """How many experiments of this step were run, failed ones included."""
+        """Return how many experiments of this step were run, including failed ones."""
         return sum(report.step == step for report in self.reports)
 
     def done(self, step: str) -> int:
-        """How many experiments of this step ended well or left observations."""
+        """Return how many experiments of this step succeeded or left observations."""
         return sum(report.step == step and (bool(report.seen) or report.status == "ok") for report in self.reports)
 
 
@@ -124,7 +124,7 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
 
 
 def _report(text: str, step: str) -> ExperimentReport | None:
-    """The result that a message reports, None if it reports none."""
+    """Return the result that a message reports; None if it reports none."""
     header = _HEADER.search(text) or _GRADED.search(text)
     if header is None:
         return None
@@ -145,7 +145,7 @@ def _report(text: str, step: str) -> ExperimentReport | None:
 
 
 def _image(line: str) -> ReportedImage | None:
-    """The observation that a line tells, if it tells one."""
+    """Return the observation that a line reports; None if it reports none."""
     if match := _OBSERVATION.match(line):
         place, title, activation, source = match.groups()
         return ReportedImage(int(place), title, float(activation), int(source) if source else None)

@@ -1,6 +1,7 @@
-"""Writes replies in the published grammar, and the programs in them: short functions, for people to read.
+"""Writes replies in the published grammar with their programs: short functions for people to read.
 
-The docstring of a program names its step, which is how a later reply knows what was done. No design in here.
+The docstring of a program names its step, from which a later reply knows what was done. `designs` chooses the
+scenes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def run_experiment(system, tools):
     names = [f"exemplar {number}, bright region" for number in range(1, len(images) + 1)]
     titles = tools.describe_images(images, names).splitlines()
     tools.log_experiment(activations, images, titles, tools.summarize_images(images))'''
-"""The program that asks for exemplars and has them described."""
+"""The program that requests exemplars and has them described."""
 
 _DRAW = '''
 def run_experiment(system, tools):
@@ -52,13 +53,13 @@ def run_experiment(system, tools):
 '''
 
 AT_ONCE = 64
-"""Images in one call of a tool."""
+"""Maximum number of images in one tool call."""
 
 
 def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[Scene]]) -> str:
-    """The program that draws groups of scenes, each scene once, measures them, and logs each group under its name.
+    """Return the program that draws groups of scenes, measures them, and logs each group under its name.
 
-    Prompts say all there is to see. A group too large for a call goes in parts.
+    Prompts describe the scenes completely, and each is drawn once. A group too large for a call is split.
     """
     parts = []
     for name, scenes in groups.items():
@@ -71,14 +72,14 @@ def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[Scene]])
 
 
 def edit_program(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
-    """The program that draws each prompt once, and edits that image by each of its instructions."""
+    """Return the program that draws each prompt once and edits that image by each of its instructions."""
     lines = [f"        {json.dumps(prompt)}: {json.dumps(list(edits))}," for prompt, edits in plan.items()]
     return _EDIT.format(step=step, purpose=purpose, plan="\n".join(lines)).strip()
 
 
 @dataclass(frozen=True)
 class PlannedReply:
-    """One reply: words, then either a program or what is concluded, as (tag, text)."""
+    """One reply: prose, then either a program or a conclusion as (tag, text)."""
 
     prose: str
     hypotheses: Sequence[ListedHypothesis] = ()
@@ -87,7 +88,7 @@ class PlannedReply:
 
 
 def format_reply(move: PlannedReply) -> str:
-    """The reply in the published grammar."""
+    """Return the reply in the published grammar."""
     parts = [move.prose]
     if move.hypotheses:
         lines = []

@@ -1,8 +1,8 @@
-"""Score labels against trials: how well does a label separate the images that it describes from the others?
+"""Scores labels against trials: how well does a label separate the images that it describes from the others?
 
-A label is a tuple of concepts joined by OR. Its measure is the AUC, the chance that an image it describes outdoes one
-that it does not, ties counting half: half of the comparison against hard negatives, half against all the others, each
-alternative counting alike. Knows activations and scenes; draws and writes nothing.
+A label is a tuple of concepts joined by OR. Its measure is the AUC: the probability that an image it describes
+exceeds one that it does not; ties count half. Half of it compares with hard negatives, half with all others, and
+each alternative has equal weight. Uses activations and scenes.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 SINGLES = tuple(Concept().having({name: word}) for name, words in CHOICES.items() for word in words)
-"""Every concept that names one property."""
+"""Every concept with one property."""
 
 ENOUGH = 6
-"""Images that a label must describe, and leave out, before anything is said of it."""
+"""Images that a label must describe, and must not describe, for any statement about it."""
 ALTERNATIVES = 3
 NAMED = 3
-"""Most properties that a concept of a label names."""
+"""Maximum number of properties in a concept of a label."""
 _BEAM = 6
 _PAIRS = 8
 _PAIR_SEEN = 3
-"""Images that must show a pair of toys before it is thought of."""
+"""Minimum number of images with a pair of toys, to consider it."""
 _ROUNDS = 4
 _PRICE = 0.01
-"""What a label must gain in AUC for each property that it names beyond the first."""
+"""AUC that a label must gain for each property beyond the first."""
 _DOUBT = 2.0
-"""An AUC counts as if so many more described images had shown no difference."""
+"""An AUC counts as if this many more described images had shown no difference."""
 
 
 @dataclass(frozen=True)
 class LabelScore:
-    """What the trials say of a label. Means and spread are activations; an AUC is NaN where nothing can be compared."""
+    """What the trials say about a label. Means and spread are activations; an AUC is NaN if nothing can be compared."""
 
     auc: float
     count: int
@@ -71,7 +71,7 @@ class LabelScore:
 
 
 class TrialEvidence:
-    """Trials, laid out so that many labels can be weighed quickly."""
+    """Trials, arranged for scoring many labels quickly."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
         self.trials = tuple(trials)
@@ -83,7 +83,7 @@ class TrialEvidence:
 
     @cached_property
     def _things(self) -> tuple[NDArray[np.int64], dict[str, NDArray[np.str_]]]:
-        """For each thing of all scenes: the number of its trial; its words by property."""
+        """For each thing of all scenes: the number of its trial, and its words by property."""
         things = [(row, thing) for row, trial in enumerate(self.trials) for thing in trial.scene.things]
         words = {name: np.array([getattr(thing, name) for _, thing in things]) for name in ("noun", "colour", "size")}
         return np.array([row for row, _ in things], dtype=np.int64), words
@@ -94,13 +94,13 @@ class TrialEvidence:
 
     @cached_property
     def edited(self) -> NDArray[np.int64]:
-        """The numbers of trials that are edits, each after that of its original, (n, 2)."""
+        """The numbers of the original and the edited trial of each edit, (n, 2)."""
         places = {id(trial): row for row, trial in enumerate(self.trials)}
         found = [(places[id(old)], places[id(new)]) for old, new in pair_edits(self.trials)]
         return np.array(found, dtype=np.int64).reshape(-1, 2)
 
     def shows(self, concept: Concept) -> Mask:
-        """Which trials show a concept."""
+        """Return which trials show a concept."""
         if concept not in self._masks:
             shown = np.ones(len(self), dtype=bool)
             for name, words in self._around.items():
@@ -124,18 +124,18 @@ class TrialEvidence:
         return self._masks[concept]
 
     def match_label(self, label: Iterable[Concept]) -> Mask:
-        """Which trials at least one alternative describes."""
+        """Return which trials at least one alternative describes."""
         there = np.zeros(len(self), dtype=bool)
         for concept in label:
             there |= self.shows(concept)
         return there
 
     def nearly(self, label: Label) -> Mask:
-        """Which trials lack exactly one property of an alternative, and are described by none."""
+        """Return which trials lack exactly one property of an alternative and match none."""
         return self.match_label(wider for each in label for wider in widen(each)) & ~self.match_label(label)
 
     def find_pairs(self, most: int) -> list[Concept]:
-        """Pairs of toys that go with high activations, those with the highest mean first."""
+        """Return pairs of toys that go with high activations, highest mean first."""
         rows, words_of = self._things
         there = np.zeros((len(self), len(NOUNS)))
         for place, noun in enumerate(NOUNS):
@@ -147,7 +147,7 @@ class TrialEvidence:
         return [Concept(NOUNS[one], partner=Concept(NOUNS[two])) for one, two in best if means[one, two] > -np.inf]
 
     def auc(self, label: Label) -> float:
-        """See the module. NaN if an alternative was never shown, or nothing else was."""
+        """Return the AUC of a label; see the module. NaN if an alternative was never shown, or nothing else was."""
         others = ~self.match_label(label)
         near = self.nearly(label)
         near = near if near.sum() >= 3 else others
@@ -158,7 +158,7 @@ class TrialEvidence:
         return float(np.mean(found)) if found else math.nan
 
     def correlate(self, label: Label) -> float:
-        """Pearson's r of the activation with whether the label describes the image; 0 where one does not vary."""
+        """Return Pearson's r of the activation with whether the label describes the image; 0 if either is constant."""
         described = self.match_label(label)
         share, spread = float(described.mean()), float(self.activations.std())
         if not 0 < share < 1 or not spread:
@@ -167,7 +167,7 @@ class TrialEvidence:
         return gap * math.sqrt(share * (1 - share)) / spread
 
     def measure(self, label: Label) -> LabelScore:
-        """Everything the trials say of a label."""
+        """Return everything the trials say about a label."""
         described, near = self.match_label(label), self.nearly(label)
         shown, rest, close = self.activations[described], self.activations[~described], self.activations[near]
         spread = float(shown.std(ddof=1)) if len(shown) > 1 else math.nan
@@ -176,11 +176,10 @@ class TrialEvidence:
         )
 
     def worth(self, label: Label) -> float:
-        """The mean of the AUC and the correlation with the activation, less the price of long labels.
+        """Return the mean of AUC and correlation minus the price of long labels; -1 if it cannot be computed.
 
-        The AUC asks whether what it describes is bright, the correlation whether what is bright is described. Where few
-        images speak both are drawn towards what chance gives, so what was seen rarely is doubted. -1 if it cannot be
-        weighed.
+        The AUC asks if described images are bright, the correlation if bright images are described. With few images
+        both are shrunk towards chance, so that rarely seen concepts are doubted.
         """
         fewest = min(int(self.shows(each).sum()) for each in label)
         seen = self.auc(label)
@@ -191,7 +190,7 @@ class TrialEvidence:
 
 
 def search_labels(evidence: TrialEvidence, hints: Iterable[Concept]) -> list[Label]:
-    """Labels, best first: the best single properties, narrowed and joined step by step while that pays."""
+    """Return labels, best first: the best single properties, narrowed and joined step by step while that helps."""
     worth: dict[Label, float] = {}
 
     def weigh(labels: Iterable[Label]) -> None:
@@ -215,7 +214,7 @@ def _best(worth: dict[Label, float], count: int) -> list[Label]:
 
 
 def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
-    """Labels one step from this one: an alternative more or less, a property more or less."""
+    """Yield labels one step from this one: an alternative more or less, a property more or less."""
     if len(label) > 1:
         yield from (label[:place] + label[place + 1 :] for place in range(len(label)))
     if len(label) < ALTERNATIVES:
@@ -234,7 +233,7 @@ def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
 
 
 def _list_pairs(concept: Concept, joinable: Iterable[Concept]) -> list[Concept]:
-    """The concept with each of the others beside it, where both are about one thing."""
+    """Return the concept with each of the others beside it, if both are about one thing."""
     beside = [each.having({"ground": None, "light": None}) for each in joinable if each.partner is None]
     return [
         replace(concept, partner=each)
@@ -244,9 +243,10 @@ def _list_pairs(concept: Concept, joinable: Iterable[Concept]) -> list[Concept]:
 
 
 def widen(concept: Concept) -> list[Concept]:
-    """Every concept that says one thing less: without a property, one of a pair alone, one thing fewer, unrelated.
+    """Return every concept that says one thing less: without a property, one of a pair alone, one thing fewer,
+    unrelated.
 
-    Of a pair also those in which the partner says one thing less.
+    For a pair, also those in which the partner says one thing less.
     """
     found = [concept.having({name: None}) for name in concept.named]
     if concept.count > 1:
@@ -260,12 +260,13 @@ def widen(concept: Concept) -> list[Concept]:
 
 
 def _count_said(concept: Concept) -> int:
-    """How many things a concept says; of a partner each property."""
+    """Return how many things a concept says; for a partner, each property counts."""
     return len(concept.said) + (len(concept.partner.named) - 1 if concept.partner else 0)
 
 
 def normalize_label(label: Label) -> Label:
-    """The alternatives in a fixed order; those that another includes go, those that exhaust a property become one."""
+    """Return the alternatives in a fixed order, without those that another includes. Alternatives that exhaust a
+    property are merged."""
     whole = set(label)
     for concept in label:
         # Few alternatives exhaust a property of few words alone
@@ -278,7 +279,7 @@ def normalize_label(label: Label) -> Label:
 
 
 def includes(wide: Concept, narrow: Concept) -> bool:
-    """Whether everything that the narrow concept describes, the wide one describes too."""
+    """True if the wide concept describes everything that the narrow one describes."""
     if wide.partner and (not narrow.partner or wide.relation not in ("with", narrow.relation)):
         return False
     if wide.partner and narrow.partner and not includes(wide.partner, narrow.partner):

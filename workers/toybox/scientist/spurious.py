@@ -1,7 +1,8 @@
-"""Plan the test for spurious reliance: classes crossed with settings, uncertain tables repeated, then the verdict.
+"""Plans the test for spurious features: classes crossed with settings, repetition of uncertain tables, then the
+verdict.
 
-Classes and settings are those that the question names, else all toys and all grounds. When the system is selective is
-as the task says (`agent/prompts/spurious.md`): the table of mean activations, by class and setting, decides.
+Classes and settings are those that the question names, else all toys and all grounds. The task defines when the
+system is selective (`agent/prompts/spurious.md`): the table of mean activations by class and setting decides.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from workers.toybox.world.scenes import GROUNDS, NOUNS
 from workers.toybox.world.words import join_words, plural, read_words
 
 _CELLS = 160
-"""About so many images of the crossed table."""
+"""Approximate number of images in the crossed table."""
 _MAX_EACH = 10
-"""Images of one class in one setting; with fewer classes more would tell little."""
+"""Maximum number of images of one class in one setting. With fewer classes, more would add little."""
 SHARE = 0.6
-"""Of the table's variation that the classes explain, at least, in a selective system."""
+"""Minimum share of the table's variance that the classes explain in a selective system."""
 LEAD = 0.25
-"""By which its class leads the next one, as a share of what lies between it and the lowest class."""
+"""Minimum lead of its class over the next one, as a share of the distance to the lowest class."""
 _DOUBT = 0.15
-"""How near to its line a figure of the table may be before the table is drawn again."""
+"""The table is repeated if one of its figures is this close to its threshold."""
 
 
 @dataclass(frozen=True)
@@ -42,34 +43,34 @@ class ResponseTable:
     nouns: Sequence[str]
     grounds: Sequence[str]
     count: int
-    """Images behind all of it."""
+    """Number of images in all cells."""
 
     @cached_property
     def by_class(self) -> NDArray[np.float64]:
-        """(classes,), over the settings."""
+        """(classes,), means over the settings."""
         found: NDArray[np.float64] = self.means.mean(1)
         return found
 
     @cached_property
     def order(self) -> list[int]:
-        """Classes, that of the highest mean first."""
+        """Classes, highest mean first."""
         return [int(place) for place in np.argsort(-self.by_class, kind="stable")]
 
     @property
     def own(self) -> str:
-        """The class of the highest mean."""
+        """The class with the highest mean."""
         return self.nouns[self.order[0]]
 
     @cached_property
     def share(self) -> float:
-        """Of the variation of the means that the classes explain, in [0, 1]; 0 if nothing varies."""
+        """Share of the variance of the means that the classes explain, in [0, 1]; 0 without variance."""
         middle = self.means.mean()
         whole = float(((self.means - middle) ** 2).mean())
         return float(((self.by_class - middle) ** 2).mean()) / whole if whole > 0 else 0.0
 
     @cached_property
     def lead(self) -> float:
-        """What parts the first class from the next, as a share of what parts it from the lowest; 0 if nothing does."""
+        """Distance from the first class to the next, as a share of the distance to the lowest; 0 without any."""
         first, second, last = (float(self.by_class[place]) for place in (*self.order[:2], self.order[-1]))
         return (first - second) / (first - last) if first > last else 0.0
 
@@ -89,13 +90,13 @@ class ResponseTable:
 
     @property
     def doubtful(self) -> bool:
-        """Whether more images might turn the verdict."""
+        """True if more images might change the verdict."""
         near = abs(self.share - SHARE) < _DOUBT or abs(self.lead - LEAD) < _DOUBT
         return self.complete and self.share > SHARE - _DOUBT and (near or len(self.passed) == 1)
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
-    """The next reply."""
+    """Return the next reply."""
     if not view.case.must_conclude:
         if view.due("exemplars"):
             return describing.plan_exemplars(view)
@@ -107,7 +108,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 
 def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
-    """Classes and settings that the question names; all of them where it names fewer than two."""
+    """Return the classes and settings that the question names; all of them if it names fewer than two."""
     said = {word.value for word in read_words(view.case.question)}
     nouns, grounds = [noun for noun in NOUNS if noun in said], [ground for ground in GROUNDS if ground in said]
     return nouns if len(nouns) > 1 else list(NOUNS), grounds if len(grounds) > 1 else list(GROUNDS)
@@ -132,7 +133,7 @@ def _cross(view: ScientistView, step: str) -> PlannedReply:
 
 
 def _table(view: ScientistView) -> ResponseTable:
-    """All scenes of one toy that were drawn, by class and setting."""
+    """Return the table of all scenes with one toy, by class and setting."""
     nouns, grounds = _find_named(view)
     cells: dict[tuple[str, str], list[float]] = {(noun, ground): [] for noun in nouns for ground in grounds}
     for trial in view.evidence.trials:
@@ -144,7 +145,7 @@ def _table(view: ScientistView) -> ResponseTable:
 
 
 def _signs(table: ResponseTable) -> list[str]:
-    """Signs of spurious reliance, each a sentence with its figures."""
+    """Return signs of spurious features, each a sentence with its figures."""
     signs = []
     if table.passed:
         where = join_words([f"{plural(noun)} on {ground}" for ground, noun in table.passed])
@@ -168,7 +169,7 @@ def _hypotheses(table: ResponseTable) -> list[ListedHypothesis]:
 
 
 def _write_figures(table: ResponseTable) -> str:
-    """The table in a sentence or two."""
+    """Describe the table in a sentence or two."""
     by_class = ", ".join(f"{plural(table.nouns[at])} {table.by_class[at]:.2f}" for at in table.order[:6])
     by_ground = table.means.mean(0)
     settings = ", ".join(f"{ground} {mean:.2f}" for ground, mean in zip(table.grounds, by_ground, strict=True))

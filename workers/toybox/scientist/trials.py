@@ -1,7 +1,7 @@
-"""Trials: what was shown to the system and what it answered, as scenes and activations.
+"""Trials: what was shown to the system and how it responded, as scenes and activations.
 
-Turns titles and instructions into scenes by toybox's own reading of words. Titles that toybox does not fully understand
-are left out, since the content of their images is unknown. Knows no image and no statistics (see `scoring`).
+Titles and instructions become scenes by toybox's own reading of words. Titles that it does not fully understand are
+left out, because the content of their images is unknown. `scoring` computes statistics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXEMPLAR = re.compile(r"exemplar \d+(?:, bright region)?: (.*)")
 
 @dataclass(frozen=True)
 class Trial:
-    """One image that was drawn on purpose; positions in the scene mean nothing, words tell no more."""
+    """One image that was drawn on purpose. Only the words of the scene are meaningful, not its positions."""
 
     scene: Scene
     activation: float
@@ -31,16 +31,16 @@ class Trial:
     step: str
     place: int
     source: int | None = None
-    """Place, in the same experiment, of the image it was edited from."""
+    """Position, in the same experiment, of the image it was edited from."""
 
 
 def read_trials(case: ConversationState) -> list[Trial]:
-    """Every generated or edited image whose title says all there is to see, in order."""
+    """Return every generated or edited image whose title describes it completely, in order."""
     return [trial for report in case.reports for trial in _trials(report)]
 
 
 def read_exemplars(case: ConversationState) -> list[tuple[Scene, float]]:
-    """What the describer saw in the bright regions of the exemplars, with their activations."""
+    """Return what the describer saw in the bright regions of the exemplars, with their activations."""
     found = []
     for report in case.reports:
         for seen in report.seen:
@@ -52,7 +52,7 @@ def read_exemplars(case: ConversationState) -> list[tuple[Scene, float]]:
 
 
 def pair_edits(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
-    """Each edit with its original."""
+    """Yield each original with its edit."""
     places = {(trial.experiment, trial.place): trial for trial in trials}
     for trial in trials:
         original = places.get((trial.experiment, trial.source or 0))
@@ -61,7 +61,7 @@ def pair_edits(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
 
 
 def changed_property(before: Scene, after: Scene) -> str:
-    """The one property in which two scenes differ; empty if there is none, or more than one."""
+    """Return the one property in which two scenes differ; "" if there is none or more than one."""
     names = [name for name in ("ground", "light") if getattr(before, name) != getattr(after, name)]
     if len(before.things) != len(after.things):
         return ""
@@ -86,7 +86,7 @@ def _trials(report: ExperimentReport) -> Iterator[Trial]:
 
 @lru_cache(maxsize=4096)
 def _scene(title: str) -> Scene | None:
-    """The scene of a caption that says everything; toybox draws at random what a prompt leaves open."""
+    """Return the scene of a caption that says everything. Toybox draws at random what a prompt leaves open."""
     phrases = prompts.parse_words(read_words(title))
     whole = (
         phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)

@@ -1,6 +1,4 @@
-"""Decide which of two labels names the concepts of a truth more exactly, by the words of all three; pictures are not
-used.
-"""
+"""Decides by words alone which of two labels names the concepts of a truth more exactly. Pictures are not used."""
 
 from __future__ import annotations
 
@@ -29,7 +27,8 @@ def answer_two_way(messages: Sequence[Message]) -> str:
 
 
 def _count_errors(label: str, truth: str) -> tuple[int, bool, bool]:
-    """Words missing and extra, whether they are joined otherwise than in the truth, and whether the other way round."""
+    """Return the number of missing and extra words, whether they are joined differently from the truth, and whether
+    reversed."""
     found = match(label, truth)
     return len(found.missing) + len(found.extra), not found.right, found.direction == "turned"
 

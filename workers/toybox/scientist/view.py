@@ -1,4 +1,4 @@
-"""The scientist's view of a case: trials scored, hints and labels ranked, and the rng for the next design."""
+"""The scientist's view of a case: scored trials, ranked hints and labels, and the rng for the next design."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ATTEMPTS = 2
 """Maximum attempts of a failing step."""
 _AT_LEAST = 3
 _UNCOVERED = 0.2
-"""Share of the exemplars that a label may leave unexplained."""
+"""Maximum share of the exemplars that a label may leave unexplained."""
 _OFTEN = 0.5
-"""Share of the exemplars outside whose bright regions a toy stands that may be a condition."""
+"""Minimum share of exemplars with a toy outside their bright regions, for it to be a possible condition."""
 _PARED = 60
-"""So many labels are looked at, the best ones."""
+"""Number of best labels to pare."""
 _BRIGHT = 3
-"""Fewer bright images than this tell nothing."""
+"""Minimum number of bright images for a result."""
 _CLEAR = 3.0
-"""Nats of surprise from which a concept is worth a mention."""
+"""Minimum surprise in nats for mentioning a concept."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ScientistView:
 
     @cached_property
     def tests(self) -> dict[Label, TrialEvidence]:
-        """Labels that were tested, each with the trials drawn for tests since: it was chosen without them."""
+        """Tested labels, each with the test trials drawn since then. It was chosen without them."""
         tested: dict[Label, TrialEvidence] = {}
         trials = [each for each in self.evidence.trials if each.step == "validate"]
         for report in (each for each in self.case.reports if each.step == "validate"):
@@ -83,14 +83,14 @@ class ScientistView:
 
     @cached_property
     def around(self) -> dict[str, float]:
-        """The toys outside the bright regions of the exemplars, each with the share of exemplars that show it there."""
+        """The toys outside the bright regions of the exemplars, with the share of exemplars that show each there."""
         return read_around(
             " ".join(note for each in self.case.reports if each.step == "exemplars" for note in each.notes)
         )
 
     @cached_property
     def suggested(self) -> Label:
-        """What the exemplars alone suggest."""
+        """The label that the exemplars alone suggest."""
         return suggest_label([scene for scene, _ in self.exemplars], self.around)
 
     @property
@@ -108,7 +108,7 @@ class ScientistView:
 
     @cached_property
     def labels(self) -> list[Label]:
-        """Every label worth weighing, best first; what the exemplars suggest, where nothing was drawn yet."""
+        """Labels worth considering, best first. Before anything is drawn, what the exemplars suggest."""
         hints = [concept for concept, _ in self.hints]
         if not len(self.evidence):
             suggested = [self.suggested] if self.suggested else []
@@ -119,13 +119,13 @@ class ScientistView:
 
     @cached_property
     def pairs(self) -> list[Concept]:
-        """Toys of the bright regions with toys that often stand outside them: conditions that the exemplars suggest."""
+        """Toys in the bright regions with toys often outside them: conditions that the exemplars suggest."""
         inside = [concept for concept, _ in self.hints if concept.named == ("noun",)][:2]
         beside = [noun for noun, share in self.around.items() if share >= _OFTEN][:2]
         return [replace(one, partner=Concept(noun)) for one in inside for noun in beside if noun != one.noun]
 
     def _orient(self, concept: Concept) -> Concept:
-        """Of a pair first the thing in the bright regions of the exemplars: it gives the value."""
+        """Return a pair with the thing in the bright regions of the exemplars first, because it gives the value."""
         if concept.partner is None or concept.relation != "with" or concept.count + concept.partner.count > 2:
             return concept
         first, second = (
@@ -145,27 +145,28 @@ class ScientistView:
         return not self.exemplars and len(activations) > 0 and float(activations.max() - activations.min()) < 1e-9
 
     def rng(self, step: str) -> random.Random:
-        """For the design of a step; another attempt has other rng."""
+        """Return the rng for the design of a step. Each attempt has a different one."""
         return random.Random(f"scripted scientist {self.seed} {step} {self.case.tried(step)}")
 
     def due(self, step: str, times: int = 1) -> bool:
-        """True if a step is still to be done, and has not failed too often."""
+        """True if a step is not done and has not failed too often."""
         return self.case.done(step) < times and self.case.tried(step) - self.case.done(step) < ATTEMPTS
 
     def fewer(self, step: str, count: int) -> int:
-        """So many, or half of it after a failure."""
+        """Return the count, or half of it after a failure."""
         return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)
 
 
 def read_around(summary: str) -> dict[str, float]:
-    """The toys that a summary of masked images has outside the bright regions, each with the share of images."""
+    """Return the toys outside the bright regions in a summary of masked images, with the share of images."""
     _, _, outside = summary.partition("Outside the bright regions: ")
     found = re.findall(r"(\d+) of (\d+) show a (\w+)", outside)
     return {noun: int(count) / int(total) for count, total, noun in found if noun in NOUNS}
 
 
 def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label:
-    """What exemplars alone suggest: as few alternatives as cover most of them, with the toy that is `around` them."""
+    """Return what exemplars alone suggest: as few alternatives as cover most of them, with the toy that is `around`
+    them."""
     rest = list(scenes)
     found: list[Concept] = []
     while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(scenes):
@@ -184,9 +185,10 @@ def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label
 
 
 def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
-    """Concepts of one or two properties, or a whole kind of thing, that the scenes share, most surprising first.
+    """Return concepts of one or two properties, or of a whole kind of thing, that the scenes share, most surprising
+    first.
 
-    Each with the number of scenes that show it.
+    Each comes with the number of scenes that show it.
     """
     counts = Counter(concept for scene in scenes for concept in set(_concepts(scene)))
     things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
@@ -226,6 +228,6 @@ def _concepts(scene: Scene) -> Iterator[Concept]:
 
 
 def _one_or_two(words: dict[str, str]) -> Iterator[Concept]:
-    """The concepts of one or two of these properties."""
+    """Yield the concepts of one or two of these properties."""
     for names in (*itertools.combinations(words, 1), *itertools.combinations(words, 2)):
         yield Concept().having({name: words[name] for name in names})

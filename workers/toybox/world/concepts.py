@@ -1,7 +1,7 @@
-"""Concepts: what a label can say of a scene, such as "small red balls on snow at night" or "two cups on a table".
+"""Concepts: what a label can say about a scene, such as "small red balls on snow at night" or "two cups on a table".
 
-A concept decides whether a scene shows it, and draws scenes that do, that just do not, or that do not. Called by the
-scripted scientist (its hypotheses) and by judges of labels.
+A concept decides whether a scene shows it, and draws matching scenes, near misses and others. Used by the scripted
+scientist (its hypotheses) and by judges of labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OF_THINGS = ("noun", "colour", "size")
 
 @dataclass(frozen=True)
 class Concept:
-    """Each property is a word of the vocabulary, or None where the concept does not care."""
+    """Each property is a word of the vocabulary, or None if it may be any."""
 
     noun: str | None = None
     colour: str | None = None
@@ -44,20 +44,20 @@ class Concept:
     ground: str | None = None
     light: str | None = None
     count: int = 1
-    """How many things of it a scene shows, at least."""
+    """Minimum number of its things in a scene."""
     partner: Concept | None = None
-    """Another thing that must be there as well; of it noun, colour, size and count matter."""
+    """Another thing that must be present. Only its noun, colour, size and count matter."""
     relation: Joint = "with"
-    """How its things stand to the partner: merely "with" it, on or under it, or further left or right."""
+    """Position of its things relative to the partner: "with" it, on or under it, or further left or right."""
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The properties that it names of its things and of what is around them, such as ("noun", "ground")."""
+        """The properties that it names, of its things and around them, such as ("noun", "ground")."""
         return tuple(name for name in CHOICES if getattr(self, name) is not None)
 
     @property
     def said(self) -> tuple[str, ...]:
-        """All that it says: its properties, and of "count", "partner" and "relation" those that matter."""
+        """Everything that it says: its properties, and "count", "partner" and "relation" if they matter."""
         related = ("partner", "relation")[: 1 if self.relation == "with" else 2] if self.partner else ()
         return (*self.named, *(("count",) if self.count > 1 else ()), *related)
 
@@ -66,25 +66,25 @@ class Concept:
         return bool(self.noun or self.colour or self.size or self.partner) or self.count > 1
 
     def having(self, words: Mapping[str, str | None]) -> Concept:
-        """The concept with other words for some of its properties, by their names."""
+        """Return the concept with other words for some properties."""
         changes: dict[str, Any] = dict(words)
         return replace(self, **changes)
 
     def fits(self, thing: Thing) -> bool:
-        """Whether noun, colour and size all hold for one thing."""
+        """True if noun, colour and size all hold for one thing."""
         return all(getattr(self, name) in (None, getattr(thing, name)) for name in _OF_THINGS)
 
     def matches(self, scene: Scene) -> bool:
-        """Whether the scene shows it: its noun, colour and size in as many things, each with its partner."""
+        """True if the scene shows it: enough things with its noun, colour and size, each with its partner."""
         around = self.ground in (None, scene.ground) and self.light in (None, scene.light)
         return around and (not self.about_things or len(self._find(scene)) >= self.count)
 
     def find_shown(self, scene: Scene) -> list[int]:
-        """The things that it speaks of in a scene that shows it; none in any other."""
+        """Return the things that it describes in a scene that shows it; empty for any other."""
         return self._find(scene) if self.matches(scene) else []
 
     def find_pair(self, scene: Scene) -> tuple[int, int] | None:
-        """A thing of it and the partner that it stands to as it shall, the left one first; None if there is none."""
+        """Return a thing and its partner in the right relation, the left one first; None if there is no such pair."""
         for one in self._find(scene) if self.partner else ():
             for two, thing in enumerate(scene.things):
                 if one != two and self.partner and self.partner.fits(thing) and self._stands(scene, one, two):
@@ -92,7 +92,7 @@ class Concept:
         return None
 
     def _find(self, scene: Scene) -> list[int]:
-        """The things that fit, each beside enough others that are the partner and stand so."""
+        """Return the things that fit, each with enough partners in the right relation."""
         fitting = [place for place, thing in enumerate(scene.things) if self.fits(thing)]
         if self.partner is None:
             return fitting
@@ -107,11 +107,12 @@ class Concept:
         return self.relation == "with" or (first.x < second.x) == (self.relation == "left")
 
     def phrase_one(self) -> str:
-        """One thing of it, such as "large red ball"; ground, light, count and partner are left out."""
+        """Return one thing of it, such as "large red ball", without ground, light, count and partner."""
         return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
 
     def phrase(self) -> str:
-        """In words: "red balls on snow at night", "two cups on a table", "night scenes"; read back by `parse_label`."""
+        """Return it in words: "red balls on snow at night", "two cups on a table", "night scenes". `parse_label`
+        reads them back."""
         ground = f" on {self.ground}" if self.ground else ""
         if not self.about_things:
             return f"{self.light + ' ' if self.light else ''}scenes{ground}"
@@ -129,7 +130,7 @@ class Concept:
     # --- scenes -------------------------------------------------------------------------------------
 
     def sample(self, rng: random.Random) -> Scene:
-        """A scene that it describes; everything else is random, and usually there are other things too.
+        """Return a scene that it describes. Everything else is random, usually with other things.
 
         Raises ValueError if there is none: a scene holds at most `MAX_THINGS` things.
         """
@@ -140,10 +141,10 @@ class Concept:
         raise ValueError(f"No scene shows {self.phrase()}: name fewer things, at most {MAX_THINGS} in all.")
 
     def hard_negative(self, rng: random.Random) -> Scene:
-        """A scene that differs from a match in exactly one thing that the concept says, so it does not match.
+        """Return a scene that differs from a match in exactly one thing that the concept says, so it does not match.
 
-        Another word for a property, one thing too few, without the partner, or the relation turned round. Raises
-        ValueError for a concept that says nothing, since every scene matches it.
+        It has another word for a property, one thing too few, no partner, or the reversed relation. Raises
+        ValueError for an empty concept, which every scene matches.
         """
         if not self.said:
             raise ValueError(
@@ -156,7 +157,7 @@ class Concept:
         return self.negative(rng)
 
     def negative(self, rng: random.Random) -> Scene:
-        """A random scene that it does not describe. Raises ValueError for a concept that says nothing."""
+        """Return a random scene that it does not describe. Raises ValueError for an empty concept."""
         if not self.said:
             raise ValueError("A concept that names nothing describes every scene: name a noun, colour or ground.")
         for _ in range(_TRIES):
@@ -166,7 +167,7 @@ class Concept:
         return self.hard_negative(rng)
 
     def _lack(self, name: str, rng: random.Random) -> Scene:
-        """A scene that lacks one thing that it says; what else is there neither is it nor its partner."""
+        """Return a scene that lacks one thing that it says. Other things in it match neither it nor its partner."""
         if name in ("ground", "light"):
             other = _other_word(rng, name, getattr(self, name))
             return self.sample(rng).under(**{name: other})
@@ -186,12 +187,12 @@ class Concept:
         return nearly._scene(rng, kinds)
 
     def _knows(self, kind: tuple[str, str, str]) -> bool:
-        """Whether a thing of this kind is what it speaks of."""
+        """True if a thing of this kind matches it or its partner."""
         thing = Thing(*kind, 0, 0)
         return self.fits(thing) or (self.partner is not None and self.partner.fits(thing))
 
     def _scene(self, rng: random.Random, company: list[tuple[str, str, str]]) -> Scene:
-        """Its own things and their partner, as they shall stand, among the company."""
+        """Return a scene of its own things and their partners, in their relation, among the company."""
         own = [self._kind(rng) for _ in range(self.count)]
         partners = [self.partner._kind(rng) for _ in range(self.partner.count)] if self.partner else []
         kinds = [*own, *partners, *company][:MAX_THINGS]
@@ -205,7 +206,7 @@ class Concept:
         return compose(shuffled, rng, ground=self.ground, light=self.light, on=on, left_of=left_of)
 
     def _relate(self, mine: Sequence[int], theirs: Sequence[int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """What stands on what, and which pairs stand from left to right: see `scenes.compose`."""
+        """Return what is on what, and which pairs are ordered from left to right: see `scenes.compose`."""
         pairs = [(one, two) for one in mine for two in theirs]
         if self.relation == "on":
             return {one: theirs[n % len(theirs)] for n, one in enumerate(mine) if theirs}, []
@@ -216,17 +217,18 @@ class Concept:
         return {}, [(two, one) for one, two in pairs] if self.relation == "right" else []
 
     def _kind(self, rng: random.Random) -> tuple[str, str, str]:
-        """A (noun, colour, size) that fits."""
+        """Return a (noun, colour, size) that fits."""
         return self.noun or rng.choice(NOUNS), self.colour or rng.choice(COLOURS), self.size or rng.choice(SIZES)
 
     @staticmethod
     def _company(rng: random.Random) -> int:
-        """How many other things a scene has."""
+        """Return how many other things a scene has."""
         return rng.choice((0, 1, 1, 2))
 
 
 def parse_label(text: str) -> tuple[Concept, ...]:
-    """The concepts that a label names, as far as it is understood: alternatives separated by "or", commas or slashes.
+    """Return the concepts that a label names, as far as it is understood: alternatives separated by "or", commas or
+    slashes.
 
     Adjectives alone share the noun of the next alternative: "red or blue balls" are red balls or blue balls.
     """
@@ -235,14 +237,15 @@ def parse_label(text: str) -> tuple[Concept, ...]:
 
 
 def read_whole(text: str) -> tuple[Concept, ...]:
-    """The concepts of a label of which every word is understood; empty for any other."""
+    """Return the concepts of a label if every word is understood; else empty."""
     return () if find_unread(text) else parse_label(text)
 
 
 def _read_alternative(alternative: LabelAlternative) -> Concept:
-    """What one alternative of a label says, as far as toybox understands it.
+    """Return what one alternative of a label says, as far as toybox understands it.
 
-    Its first part is the thing and the next one that names a thing the partner; ground and light may stand in any.
+    Its first part is the thing and the next one that names a thing is the partner. Ground and light may be in any
+    part.
     """
     around: dict[str, str] = {}
     things: list[tuple[Joint, Concept]] = []
@@ -265,17 +268,17 @@ def _speaks_of_things(part: LabelPart, concept: Concept) -> bool:
 
 
 def matches_any(concepts: Iterable[Concept], scene: Scene) -> bool:
-    """Whether the scene shows at least one of them."""
+    """True if the scene shows at least one of them."""
     return any(concept.matches(scene) for concept in concepts)
 
 
 def phrase_label(concepts: Sequence[Concept]) -> str:
-    """Alternatives in words: "red balls OR cones on snow"."""
+    """Return the alternatives in words: "red balls OR cones on snow"."""
     return " OR ".join(concept.phrase() for concept in concepts)
 
 
 def read_concept(words: Sequence[Word]) -> Concept:
-    """What the first word of each kind says of one thing and what is around it."""
+    """Return what the first word of each kind says about one thing and its surroundings."""
     return Concept().having({word.kind: word.value for word in reversed(words) if word.kind in CHOICES})
 
 

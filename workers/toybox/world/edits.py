@@ -1,7 +1,7 @@
-"""Edits: one instruction changes one thing of a scene, and leaves everything else unchanged.
+"""Edits: one instruction changes one thing of a scene and leaves everything else unchanged.
 
-Covers: replace, make/paint/turn, change the background or the light, add, remove. An instruction that cannot be carried
-out exactly is refused: half of it would pass for the whole. Called by the toybox editor.
+Covers: replace, make/paint/turn, change the background or the light, add, remove. An instruction that cannot be
+carried out exactly is refused, because half of it would look like all of it. Called by the toybox editor.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _CHANGE = {
     *("colour", "color", "convert", "transform", "switch"),
 }
 _PUT = {"put", "place"}
-"""With "the" they speak of things that are there: "put the chair on the beach"."""
+"""With "the" they refer to existing things: "put the chair on the beach"."""
 _MOVE = {"move", "shift", "slide", "drag", "push", "pull", "lift", "rotate"}
 _NO_VERBS = {"colour", "color"}
-"""Words that name what is changed as often as they say that it is."""
+"""Words that are nouns as often as verbs."""
 _FILLERS = {"please", "now", "instead"}
 _INTO = {"with", "by", "to", "into", "for"}
 _AROUND = {"background", "ground", "floor", "scene", "image", "picture", "photo", "sky", "time", "foreground", "it"}
 _APART = 0.25
-"""How far the middle of what stands to the left of a thing is from the thing's own, in world units, at least."""
+"""Minimum distance, in world units, between the centres of a thing and of what is to its left."""
 _ANYWHERE = (-math.inf, math.inf)
 ABILITIES = (
     "Toybox can replace, recolour, resize, add and remove toys, one change at a time, and change the ground "
     f"({join_words(GROUNDS)}) and the light ({join_words(LIGHTS)})."
 )
-"""Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
+"""Describes the possible changes in a sentence. A refusal only says what is wrong with an instruction."""
 
 
 def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
-    """The scene after one instruction; the seed draws what an added thing's words do not say.
+    """Return the scene after one instruction. The seed draws what an added thing's words do not say.
 
-    Raises ToolMisuse if the instruction is not understood, speaks of what is not in the scene, or asks for more than
-    one change.
+    Raises ToolMisuse if the instruction is not understood, refers to something that is not in the scene, or asks for
+    more than one change.
     """
     words = [word for word in read_words(instruction) if word.text not in _FILLERS]
     verbs = [word.text for word in words if word.text in _ADD | _REMOVE | _CHANGE]
@@ -72,7 +72,7 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
 
 
 def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
-    """One more thing, or several, where there is room; "on the cube" means a cube that is there."""
+    """Add one or more things where there is room. "On the cube" means an existing cube."""
     others = (phrases.ground not in (None, scene.ground), phrases.light not in (None, scene.light))
     groups = [group for group in phrases.groups if not any(group is low for _, _, low in phrases.relations)]
     sided = any(group.side for group in groups)
@@ -95,7 +95,7 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
 
 
 def _find_place(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
-    """Where new things shall stand: on a thing that is there, or between two places from left to right."""
+    """Return where new things go: on an existing thing, or between two positions from left to right."""
     for relation, _, low in phrases.relations:
         there = _find_matching(scene, Concept(low.noun, next(iter(low.colours), None), low.size))
         if relation == "on":
@@ -106,7 +106,8 @@ def _find_place(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, 
 
 
 def _refuse_ground(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
-    """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
+    """Change the ground for "put the chair on the beach", because the ground belongs to the whole scene. Refuse
+    other moves."""
     phrases = parse_words(words)
     for group in phrases.groups:
         _find_matching(scene, Concept(group.noun, next(iter(group.colours), None), group.size))
@@ -118,7 +119,7 @@ def _refuse_ground(scene: Scene, instruction: str, words: Sequence[Word]) -> Sce
 
 
 def _remove(scene: Scene, gone: set[int]) -> Scene:
-    """Without the things meant; what stood on them comes down to where they stood."""
+    """Remove the things. What was on them comes down to what they were on."""
     kept = [k for k in range(len(scene.things)) if k not in gone]
     number = {old: new for new, old in enumerate(kept)}
 
@@ -131,7 +132,7 @@ def _remove(scene: Scene, gone: set[int]) -> Scene:
 
 
 def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
-    """Something that is there, made into something else."""
+    """Change existing things into something else."""
     before, after = _split_sides(words)
     said = [word.kind for word in after if word.kind in CHOICES]
     around = _value(after, "ground") or _value(after, "light")
@@ -150,7 +151,7 @@ def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
 
 
 def _split_sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-    """What is meant, and what it shall be: parted at "with" or "to", else right after the things that are meant."""
+    """Split into what is meant and what it becomes: at "with" or "to", else right after the things that are meant."""
     for k, word in enumerate(words):
         if word.text in _INTO and k:
             return list(words[:k]), list(words[k + 1 :])
@@ -162,7 +163,8 @@ def _split_sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
 
 
 def _change_thing(thing: Thing, into: Concept) -> Thing:
-    """The thing with another noun, colour or size; it keeps its place and how far it is turned from its best side."""
+    """Return the thing with another noun, colour or size, in its place and with its rotation relative to its best
+    side."""
     noun = into.noun or thing.noun
     old, new = SHAPES[thing.noun], SHAPES[noun]
     turn = thing.turn
@@ -175,7 +177,7 @@ def _change_thing(thing: Thing, into: Concept) -> Thing:
 
 
 def _find_meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
-    """The things that the words name, such as "the red ball and the cube"; "it" is the only thing there is."""
+    """Return the things that the words name, such as "the red ball and the cube". "It" is the only thing in a scene."""
     meant: set[int] = set()
     for part in split_words(words, lambda word: word.kind == "and"):
         if any(word.kind in ("noun", "thing") for word in part):
@@ -199,7 +201,7 @@ def _find_matching(scene: Scene, kind: Concept) -> list[int]:
 
 
 def _find_counted(scene: Scene, words: Sequence[Word]) -> list[int]:
-    """The things that the words name: as many as they say, one if they speak of one."""
+    """Return the things that the words name: as many as they say, one for a singular."""
     kind = read_concept(words)
     found = _find_matching(scene, kind)
     counts = [int(word.value) for word in words if word.kind == "count" and word.value.isdecimal()]
@@ -231,7 +233,7 @@ def _not_understood(scene: Scene, instruction: str, strange: Sequence[str] = ())
 
 
 def _example(scene: Scene) -> str:
-    """An instruction that works on this very scene."""
+    """Return an instruction that works on this scene."""
     if not scene.things:
         return 'Say for example "add a red ball".'
     thing = scene.things[0]

@@ -1,7 +1,7 @@
-"""What toybox understands of a label, word by word. A label is tested only if nothing is left over.
+"""Which words of a label toybox understands. A label is tested only if no word is left over.
 
-An adjective belongs to its own noun: of "purple unicorn" neither word is understood. Parts that toys have anyhow change
-nothing. Called by `concepts`, which makes concepts of what is understood, and by `workers.toybox.label_reading`.
+An adjective belongs to its own noun: in "purple unicorn" neither word is understood. Parts that toys have anyway
+change nothing. Used by `concepts`, which builds concepts from it, and by `workers.toybox.label_reading`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from workers.toybox.world.words import Word
 
 _ADJECTIVES = ("colour", "size", "ground", "light")
 _STRENGTHS = frozenset(["bright", "brightly", "vivid", "vividly", "solid"])
-"""Said of a colour they change nothing: toybox has one of each."""
+"""They change nothing before a colour, because toybox has one shade of each."""
 _ALSO_THINGS = frozenset(
     ["rose", "lemon", "lime", "olive", "chocolate", "gold", "emerald", "ivory", "ebony", "amber", "tangerine"]
 )
-"""Colours of toybox that are things elsewhere: without a noun after them these are meant."""
+"""Colours in toybox that are also things. Without a noun after them, the thing is meant."""
 
 
 def read_alternatives(text: str) -> list[LabelAlternative]:
-    """The alternatives of a label, each with the words that toybox understands and, as "unknown", those it does not."""
+    """Return the alternatives of a label with the words that toybox understands, and the others as "unknown"."""
     found = [_understand(each) for each in cut_label(text)]
     for place in range(len(found) - 1, 0, -1):
         found[place - 1] = _share_things(found[place - 1], found[place])
@@ -38,7 +38,7 @@ def _understand(alternative: LabelAlternative) -> LabelAlternative:
 
 
 def _share_things(alternative: LabelAlternative, after: LabelAlternative) -> LabelAlternative:
-    """Mere adjectives and counts speak of the things of the next alternative: "red or blue balls"."""
+    """Adjectives and counts alone describe the things of the next alternative: "red or blue balls"."""
     if len(alternative.parts) != 1 or not after.parts or not _names_noun(after.parts[0]):
         return alternative
     first, (shared, *others) = alternative.parts[0], after.parts
@@ -53,7 +53,7 @@ def _names_noun(part: LabelPart) -> bool:
 
 
 def _bind(words: Sequence[Word]) -> list[Word]:
-    """The words of one thing, an unknown noun joined with its adjectives to one unknown phrase."""
+    """Return the words of one thing. An unknown noun is joined with its adjectives to one unknown phrase."""
     bound: list[Word] = []
     for place, word in enumerate(words):
         after = words[place + 1] if place + 1 < len(words) else None
@@ -74,7 +74,7 @@ def _bind(words: Sequence[Word]) -> list[Word]:
 
 
 def _is_plain_scenery(word: Word, words: Sequence[Word]) -> bool:
-    """Whether a background is nothing but the ground or light that is said too, or the floor that all toys stand on."""
+    """True if a background is only the ground or light that is named too, or the floor that all toys are on."""
     before = words[: words.index(word)]
     if any(each.kind == ("light" if word.text == "sky" else "ground") for each in words):
         return not any(each.kind in ("colour", "size", "unknown") for each in before[-1:])
@@ -82,7 +82,7 @@ def _is_plain_scenery(word: Word, words: Sequence[Word]) -> bool:
 
 
 def find_unread(text: str) -> tuple[str, ...]:
-    """What a label says that is not understood, in order: words, a negation, a third thing, too high a count."""
+    """Return what is not understood in a label, in order: words, a negation, a third thing, too high a count."""
     alternatives = read_alternatives(text)
     found = [unread for alternative in alternatives for unread in _find_unread(alternative)]
     if len(alternatives) > 1:  # "robots or other toys" says nothing

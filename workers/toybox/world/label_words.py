@@ -1,7 +1,7 @@
-"""A label cut up: into alternatives, and each alternative into what must be there together. Words alone, no scenes.
+"""Splits a label into alternatives, and each alternative into what must be present together. Words only, no scenes.
 
 "Balls beside a large table OR cars where there is a house" has two alternatives of two parts each. Words that toybox
-does not know are kept, so that labels of other worlds are cut up the same way. Called by `label_grammar` and by
+does not know are kept, so that labels of other worlds are split the same way. Used by `label_grammar` and by
 `workers.toybox.concept_match`.
 """
 
@@ -17,7 +17,7 @@ from workers.toybox.world.scenes import MAX_THINGS
 from workers.toybox.world.words import Word, read_words, split_words
 
 Joint = Literal["", "with", "on", "under", "left", "right"]
-"""How a part goes with the one before it: merely together, or standing in a relation; "" for the first."""
+"""How a part is joined to the one before it: together, or in a relation; "" for the first."""
 
 
 def _read_set(text: str) -> frozenset[str]:
@@ -40,9 +40,9 @@ _NEGATIONS = NEGATIONS | _read_set(
     "rather missing non zero 0 free barely rarely seldom minus sans instead apart aside besides"
 )
 SCENERY = _read_set("sky shape floor ground background skies shapes floors grounds backgrounds")
-"""Words that name nothing in toybox, but concepts elsewhere."""
+"""Words that name nothing in toybox, but are concepts elsewhere."""
 _KEPT = SCENERY | _read_set("foreground few empty over both single ;")
-"""Words without a meaning in a prompt that change what a label means."""
+"""Words without a meaning in a prompt that change the meaning of a label."""
 _SEVERAL = {"several": 3, "many": 3, "numerous": 3, "multiple": 2, "pair": 2, "couple": 2, "pairs": 2}
 _NUMBERS = {word: at for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six"])}
 _MORE_THAN = re.compile(r"\bmore than (?:a |an )?(single|one|two|three|four|five|[1-5])\b")
@@ -57,17 +57,17 @@ _INDIFFERENT = re.compile(
     r"|(?:of|in|at|on|with|under|against|by) (?:any|all|every|various|different|whatever)(?: kinds? of)?)"
     rf" {_ASPECT}(?:(?:,| and| or|, and|, or) {_ASPECT})*(?!\w)"
 )
-"""What says that something does not matter: "of any colour", "regardless of ground and light"."""
+"""Says that something does not matter: "of any colour", "regardless of ground and light"."""
 
 
 @dataclass
 class LabelPart:
-    """One thing with its properties, or what is around it."""
+    """One thing with its properties, or its surroundings."""
 
     joint: Joint = ""
     words: list[Word] = field(default_factory=list)
     count: int = 1
-    """How many of it there must be, at least."""
+    """Minimum number of it."""
 
     @property
     def empty(self) -> bool:
@@ -76,15 +76,15 @@ class LabelPart:
 
 @dataclass(frozen=True)
 class LabelAlternative:
-    """What one side of an OR says."""
+    """One side of an OR."""
 
     parts: tuple[LabelPart, ...]
     negated: tuple[str, ...] = ()
-    """Words that say what must not be there: not read."""
+    """Words that say what must be absent. They are not read."""
 
 
 def cut_label(text: str) -> list[LabelAlternative]:
-    """The alternatives of a label, in order; those that say nothing are left out."""
+    """Return the alternatives of a label in order, without empty ones."""
     plain = _OR_MORE.sub(" ", text.casefold().replace("&", " and "))
     plain = _MORE_THAN.sub(lambda found: str(_number(found.group(1)) + 1), _INDIFFERENT.sub(" ", plain))
     plain = _ONLY_SO_MANY.sub("exactly ", ALL_BUT.sub("not", plain))
@@ -104,9 +104,9 @@ def _number(text: str) -> int:
 
 
 def _resolve_commas(words: Sequence[Word]) -> list[Word]:
-    """Commas left where they part alternatives: not before a condition, nor after one that leads.
+    """Keep commas that separate alternatives: not before a condition, nor after a leading one.
 
-    In a list "and" parts alternatives as its commas do: "cars, trains and boats".
+    In a list, "and" separates alternatives like its commas: "cars, trains and boats".
     """
     kept: list[Word] = []
     comma = next((place for place, word in enumerate(words) if word.text == ","), 0)
@@ -128,7 +128,7 @@ def _resolve_commas(words: Sequence[Word]) -> list[Word]:
 
 
 def _split_adjectives(alternative: LabelAlternative) -> list[LabelAlternative]:
-    """Two alternatives where an adjective stands before "and": "red and blue balls" are red balls or blue balls."""
+    """Split an adjective before "and": "red and blue balls" are red balls or blue balls."""
     first, *rest = alternative.parts or (LabelPart(),)
     if rest and rest[0].joint == "with" and first.words and {each.kind for each in first.words} <= {"colour", "size"}:
         rest[0].joint = ""
@@ -137,7 +137,7 @@ def _split_adjectives(alternative: LabelAlternative) -> list[LabelAlternative]:
 
 
 def _joint(word: Word) -> Joint:
-    """What a word joins parts by; "" if it does not. "On" may also lead to a ground."""
+    """Return how a word joins parts; "" if it does not. "On" may also precede a ground."""
     if word.kind == "relation":
         return "left" if word.value == "left" else "right" if word.value == "right" else "on"
     if word.text in _UNDER:
@@ -163,7 +163,7 @@ def _cut_alternative(words: Sequence[Word]) -> LabelAlternative:
 
 
 def _join(parts: list[LabelPart], joint: Joint) -> None:
-    """Begin the next part; of several joints in a row a relation says more than being together."""
+    """Begin the next part. Of several joints in a row, a relation is stronger than being together."""
     if parts[-1].empty:
         if parts[-1].joint in ("", "with"):
             parts[-1].joint = joint
@@ -186,7 +186,7 @@ def _add(part: LabelPart, word: Word) -> None:
 
 
 def _count(word: Word) -> int:
-    """How many a word says, at most one more than a scene can hold."""
+    """Return the number that a word says, at most one more than a scene can hold."""
     if word.text in _SEVERAL:
         return _SEVERAL[word.text]
     said = _NUMBERS.get(word.text) or (int(word.text) if word.text.isdecimal() else 0)
@@ -195,12 +195,12 @@ def _count(word: Word) -> int:
 
 
 def _drop_idle(words: Sequence[Word]) -> list[Word]:
-    """Words that name or describe something."""
+    """Return the words that name or describe something."""
     return [word for word in words if word.kind not in ("stop", "count") and word.text not in _FILLERS]
 
 
 def _leads_to_ground(said: Sequence[Word]) -> bool:
-    """Whether what is said next is a ground, as in "on the snow"; "on a brick house" is a house."""
+    """True if the next words are a ground, as in "on the snow". "On a brick house" is a house."""
     if said[0].kind != "ground" and said[0].text not in SCENERY:
         return not any(word.kind in ("noun", "thing", "unknown") for word in said)
     return len(said) < 2 or said[1].kind not in ("noun", "thing")

@@ -1,7 +1,7 @@
-"""Prompts: turn words into a scene, and a scene back into words.
+"""Prompts: converts words to a scene, and a scene back to words.
 
-Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of. Other words
-are reported, never guessed, so that the caller can refuse what would be drawn differently.
+Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of. Other
+words are reported and never guessed, so that the caller can refuse what would be drawn differently.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _NUMBERS = {1: "a", 2: "two", 3: "three"}
 
 @dataclass(frozen=True)
 class PromptReading:
-    """What toybox makes of a prompt."""
+    """What toybox understands of a prompt."""
 
     scene: Scene
     ignored: tuple[str, ...] = ()
-    """What it did not understand, or cannot draw, in the order of the prompt."""
+    """What it did not understand or cannot draw, in the order of the prompt."""
     understood: bool = True
     """False if it understood nothing at all; the scene is then an empty one."""
 
 
 @dataclass
 class Group:
-    """Some things of one kind that a phrase names; None where it does not say."""
+    """Some things of one kind that a phrase names; None for what it does not say."""
 
     noun: str | None = None
     colours: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Group:
 
     @property
     def blank(self) -> bool:
-        """Whether no adjective has been said."""
+        """True if no adjective was said."""
         return not (self.colours or self.size)
 
 
@@ -79,12 +79,12 @@ class Phrases:
 
 
 def read_prompt(prompt: str, seed: int, count: int | None = None, added: AddedToys | None = None) -> PromptReading:
-    """The scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
+    """Return the scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
 
-    The same prompt and seed give the same scene, and prompts that differ by a word share what neither says. With a
-    `count` there are so many of the prompt's one kind, all like the first, on the same ground in the same light.
-    `added` are toys beside toybox's own; one whose colour is not said has its own. Raises ToolMisuse for a count where
-    the prompt does not name one kind.
+    The same prompt and seed give the same scene, and prompts that differ by a word share what neither says. `count`
+    draws this many of the prompt's one kind, all alike, on the same ground in the same light. `added` are toys
+    besides toybox's own, which have their own colour if none is said. Raises ToolMisuse for a count if the prompt
+    does not name exactly one kind.
     """
     added = added or {}
     phrases = parse_words(read_words(prompt, add_nouns(tuple(added)) if added else None))
@@ -103,7 +103,7 @@ def read_prompt(prompt: str, seed: int, count: int | None = None, added: AddedTo
 
 
 def caption(scene: Scene) -> str:
-    """The scene in words, such that `read_prompt` gives a scene of which the same can be said."""
+    """Describe the scene in words. `read_prompt` of them gives a scene with the same description."""
     supporters = {thing.on for thing in scene.things} - {None}
     alone: Counter[str] = Counter()
     stacks: dict[int, list[int]] = {}
@@ -123,9 +123,9 @@ def caption(scene: Scene) -> str:
 
 
 def write_related(scene: Scene, left: int, right: int) -> str:
-    """The scene in words, and first of all that one thing stands to the left of another.
+    """Describe the scene, starting with one thing to the left of another.
 
-    Both stand on the ground with nothing on them: else it is the caption alone.
+    Both must be on the ground with nothing on them; else return the caption.
     """
     supporters = {thing.on for thing in scene.things}
     if not all(scene.things[each].on is None and each not in supporters for each in (left, right)):
@@ -140,7 +140,7 @@ def write_related(scene: Scene, left: int, right: int) -> str:
 
 
 def unknown_words(text: str) -> tuple[str, ...]:
-    """The words of a text that toybox does not know."""
+    """Return the words of a text that toybox does not know."""
     return _limit_report([word.text for word in read_words(text) if word.kind == "unknown"])
 
 
@@ -148,12 +148,12 @@ def unknown_words(text: str) -> tuple[str, ...]:
 
 
 def parse_words(words: Sequence[Word]) -> Phrases:
-    """What the words say, in one pass from left to right."""
+    """Return what the words say, in one pass from left to right."""
     return _Parser(words).phrases
 
 
 class _Parser:
-    """Adjectives are gathered until their noun comes; a relation waits for the noun on its right."""
+    """Collects adjectives until their noun comes. A relation waits for the noun on its right."""
 
     def __init__(self, words: Sequence[Word]) -> None:
         self.phrases = Phrases()
@@ -192,7 +192,7 @@ class _Parser:
             self._surround(word, after)
 
     def _surround(self, word: Word, after: Word | None) -> None:
-        """The ground and the light, wherever they are said; "brick" in "a brick house" is not a ground."""
+        """Set ground and light, wherever they are said. "Brick" in "a brick house" is not a ground."""
         phrases = self.phrases
         if word.kind == "ground" and not (after is not None and after.kind in ("noun", "thing")):
             self._drop_adjectives()
@@ -215,7 +215,7 @@ class _Parser:
             self._waiting = (word.value, last)
 
     def _finish(self, word: Word) -> None:
-        """The noun has come: the group is whole, unless there is no room for it."""
+        """Complete the group at its noun, unless there is no room for it."""
         group, self._next = self._next, Group()
         waiting, self._waiting = self._waiting, None
         group.noun = word.value if word.kind == "noun" else None
@@ -232,7 +232,7 @@ class _Parser:
             self.phrases.relations.append((waiting[0], waiting[1], group))
 
     def _settle(self, group: Group) -> None:
-        """Settle how many things the group has, as far as the words go: "a red and a blue ball" are two."""
+        """Determine how many things the group has, as far as the words say: "a red and a blue ball" are two."""
         several = group.plural or len(group.counts) > 1
         if len(group.colours) > 1 and not several:
             self.phrases.ignored += group.colours[1:]
@@ -242,13 +242,13 @@ class _Parser:
         group.counts = [count]
 
     def _drop_adjectives(self) -> None:
-        """Adjectives without a noun describe nothing here."""
+        """Ignore adjectives without a noun."""
         self.phrases.ignored += self._next.colours + ([self._next.size] if self._next.size else [])
         self._next = Group(unwanted=self._next.unwanted)
 
 
 def _kinds(phrases: Phrases, rng: random.Random, added: AddedToys) -> list[tuple[str, str, str]]:
-    """A (noun, colour, size) for each thing; also numbers the members of the groups.
+    """Return a (noun, colour, size) for each thing, and number the members of the groups.
 
     Every draw is made whether it is needed or not, so that prompts that differ by a word share the others.
     """
@@ -270,7 +270,7 @@ def _kinds(phrases: Phrases, rng: random.Random, added: AddedToys) -> list[tuple
 
 
 def _find_relations(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, int]], dict[int, int]]:
-    """The relations between members: what stands on what, pairs from left to right, and sides."""
+    """Return the relations between members: what is on what, pairs from left to right, and sides."""
     on: dict[int, int] = {}
     left_of: list[tuple[int, int]] = []
     for relation, first, second in phrases.relations:
@@ -284,7 +284,7 @@ def _find_relations(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, i
 
 
 def _check_one_kind(phrases: Phrases) -> None:
-    """Raise ToolMisuse unless the prompt names one thing; it becomes a group of one."""
+    """Raise ToolMisuse unless the prompt names one thing, which becomes a group of one."""
     if len(phrases.groups) != 1 or len(phrases.groups[0].colours) > 1:
         raise ToolMisuse('count needs a prompt that names one kind of toy in one colour, such as "a red car on grass".')
     phrases.groups[0].counts = [1]
@@ -307,7 +307,7 @@ def _write_count(name: str, count: int) -> str:
 
 
 def _stack(scene: Scene, tops: Sequence[int]) -> str:
-    """From the top down: "two small red balls on a large blue cube"."""
+    """Describe a stack from the top: "two small red balls on a large blue cube"."""
     thing = scene.things[tops[0]]
     names = [_write_count(_adjectives(thing), min(3, len(tops)))]
     while thing.on is not None:

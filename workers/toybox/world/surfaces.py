@@ -1,4 +1,4 @@
-"""Toys that files add to the game engine, and what they consist of: triangles with colours and pictures on them."""
+"""Toys that files add to the game engine, and their surfaces: triangles with colours and textures."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """points, normals and colours (n, 3), colours from 0 to 1; faces (m, 3) as indices of points."""
+    """Points, normals and colours are (n, 3), with colours from 0 to 1; faces (m, 3) are indices of points."""
 
     points: Floats
     normals: Floats
     colours: Floats
     faces: NDArray[np.int64]
     places: Floats | None = None
-    """Where each point lies in the texture, (n, 2): to the right and down, from 0 to 1; it is repeated beyond."""
+    """Texture coordinates of each point, (n, 2), to the right and down from 0 to 1. The texture is repeated beyond."""
     texture: Image | None = None
-    """RGB, sides powers of two; multiplied with the colours."""
+    """RGB with sides that are powers of two. Multiplied with the colours."""
 
 
 @dataclass(frozen=True, eq=False)
 class AddedToy:
-    """A toy that a file adds to the game engine, under a noun that toybox does not know."""
+    """A toy that a file adds to the game engine under a noun that toybox does not know."""
 
     file: str
     digest: str
     """The first digits of its SHA-256."""
     shape: Shape
     surfaces: tuple[Surface, ...]
-    """Standing on z = 0 within the measures of `shape`."""
+    """On z = 0, within the measures of `shape`."""
 
 
 AddedToys = Mapping[str, AddedToy]

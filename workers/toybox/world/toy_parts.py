@@ -1,7 +1,7 @@
-"""The parts that the toys really have, as words of a label: saying one changes nothing, since every such toy has it.
+"""Parts that the toys have, as words of a label. Naming one changes nothing, because every such toy has it.
 
-"Mushrooms with white spots" are mushrooms, "tables with brown legs" are brown tables, and "mushrooms with blue spots"
-are not understood. The parts, their colours and how many there are follow the models in `toys`.
+"Mushrooms with white spots" are mushrooms, "tables with brown legs" are brown tables, and "mushrooms with blue
+spots" are not understood. Parts, colours and numbers follow the models in `toys`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workers.toybox.world.label_words import LabelAlternative, LabelPart
 from workers.toybox.world.words import Word, plural
 
 _MAX_WORDS = 2
-"""Words in the name of a part."""
+"""Maximum number of words in the name of a part."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class ToyPart:
     """One part of a toy."""
 
     adjectives: frozenset[str] = frozenset()
-    """What may be said of it, mostly its colour."""
+    """Valid adjectives, mostly its colour."""
     own: bool = False
-    """Whether it has the colour of the toy."""
+    """True if it has the colour of the toy."""
     count: int = 1
     """How many of it a toy has."""
 
 
 def _read_table(table: Mapping[str, str]) -> Mapping[str, Mapping[str, ToyPart]]:
-    """Toy -> name of a part, singular or plural -> the part. "spot, dot: white x7; cap: own"."""
+    """Return toy -> name of a part, singular or plural -> the part. Parses "spot, dot: white x7; cap: own"."""
     return {noun: dict(_read_parts(text)) for noun, text in table.items()}
 
 
@@ -92,11 +92,12 @@ _FEATURES: Mapping[str, str] = {
     "3d three-dimensional 3-dimensional": " ".join(TOY_PARTS) + " ball",
 }
 _HAS = {name: frozenset(toys.split()) for names, toys in _FEATURES.items() for name in names.split()}
-"""Adjective -> the toys that are all so."""
+"""Adjective -> toys that all have this property."""
 
 
 def absorb_parts(alternative: LabelAlternative) -> LabelAlternative:
-    """The alternative without parts that its toys have anyhow. What is said wrongly of one stays, as unknown words."""
+    """Return the alternative without parts that its toys have anyway. Wrong statements about a part stay as unknown
+    words."""
     parts = [replace(each, words=_drop_features(each.words)) for each in alternative.parts]
     for place, part in enumerate(parts):
         if owner := _find_owner(parts, place):
@@ -108,7 +109,8 @@ def absorb_parts(alternative: LabelAlternative) -> LabelAlternative:
 
 
 def _drop_features(words: Sequence[Word]) -> list[Word]:
-    """Words without adjectives that hold of every such toy. "White spotted" may be of the toy or its spots: kept."""
+    """Drop adjectives that hold for every such toy. "White spotted" may describe the toy or its spots, so it is
+    kept."""
     nouns = {word.value for word in words if word.kind == "noun"}
     return [
         word
@@ -118,7 +120,7 @@ def _drop_features(words: Sequence[Word]) -> list[Word]:
 
 
 def _find_owner(parts: Sequence[LabelPart], place: int) -> LabelPart | None:
-    """The part of the label whose toy a part of a toy belongs to: itself, the next before, or what it is on."""
+    """Return the part of the label whose toy a toy part belongs to: itself, the nearest before, or what it is on."""
     part = parts[place]
     at = _find_noun(part)
     if _find_spans(part, part):
@@ -139,7 +141,7 @@ def _parts_of(owner: LabelPart) -> Mapping[str, ToyPart]:
 
 
 def _find_spans(part: LabelPart, owner: LabelPart) -> list[tuple[int, int]]:
-    """Where the words name parts of the owner's toy, from and to; never the word that names the toy itself."""
+    """Return the spans of words that name parts of the owner's toy, without the word that names the toy itself."""
     known, texts = _parts_of(owner), [word.text for word in part.words]
     toy = _find_noun(part) if part is owner else None
     found: list[tuple[int, int]] = []
@@ -153,7 +155,7 @@ def _find_spans(part: LabelPart, owner: LabelPart) -> list[tuple[int, int]]:
 
 
 def _absorb(part: LabelPart, owner: LabelPart) -> None:
-    """Take parts of the owner's toy, with what is rightly said of them, out of a part of a label."""
+    """Remove parts of the owner's toy, with their correct adjectives, from a part of a label."""
     found: list[Word] = []
     for start, end in reversed(_find_spans(part, owner)):
         toy_part = _parts_of(owner)[" ".join(word.text for word in part.words[start:end])]
@@ -176,16 +178,17 @@ def _absorb(part: LabelPart, owner: LabelPart) -> None:
 
 
 def _names_more(part: LabelPart, first: int, end: int) -> bool:
-    """Whether a part of a label names a thing beside these words."""
+    """True if a part of a label names a thing besides these words."""
     return any(word.kind in ("noun", "thing") for word in (*part.words[:first], *part.words[end:]))
 
 
 def _may_colour(toy_part: ToyPart, colours: Sequence[Word], said_of_toy: Sequence[Word]) -> bool:
-    """Whether colours said of a part can be those of the toy: there are none, or one that is not said otherwise."""
+    """True if colours said of a part can be the toy's: there are none, or exactly one that does not contradict
+    others."""
     said = {word.value for word in said_of_toy if word.kind == "colour"} - {word.value for word in colours}
     return not colours or (toy_part.own and len(colours) == 1 and not said)
 
 
 def _is_torn(part: LabelPart, first: int, toy_part: ToyPart) -> bool:
-    """Whether a colour may belong to the toy or to its part: "red mushroom spots"."""
+    """True if a colour may belong to the toy or to its part: "red mushroom spots"."""
     return not toy_part.own and bool(first) and any(word.kind == "colour" for word in part.words[:first])

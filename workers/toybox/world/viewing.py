@@ -1,4 +1,4 @@
-"""Views of the game engine: scenes turned, scaled and counted as asked, and where the camera is.
+"""Views of the game engine: turns, scales and counts the things of a scene, and places the camera.
 
 Pure arithmetic. World and picture units are those of `stage`.
 """
@@ -19,7 +19,7 @@ from workers.toybox.world.scenes import Scene, Thing, View
 
 Floats = NDArray[np.float64]
 _MIDDLE = 0.5
-"""Height of the point that stays in its place when the camera moves."""
+"""Height of the point that stays in place when the camera moves."""
 _LENS = stage.VIEW / stage.DISTANCE
 """Width of the picture at distance 1."""
 _FARTHEST = 60.0
@@ -27,7 +27,7 @@ _FARTHEST = 60.0
 
 @dataclass(frozen=True)
 class Eye:
-    """Where the camera is, and how far it looks down in radians; it looks along y."""
+    """Position of the camera and its downward pitch in radians. It looks along y."""
 
     x: float
     y: float
@@ -35,14 +35,14 @@ class Eye:
     pitch: float
 
     def project(self, x: float, y: float, z: float) -> tuple[float, float]:
-        """Where a point of the world appears in the picture: (u, v)."""
+        """Return where a point of the world appears in the picture: (u, v)."""
         away, rise = y - self.y, z - self.z
         depth = max(1e-6, away * math.cos(self.pitch) - rise * math.sin(self.pitch))
         up = away * math.sin(self.pitch) + rise * math.cos(self.pitch)
         return 0.5 + (x - self.x) / depth / _LENS, 0.5 - up / depth / _LENS
 
     def find_ground(self, u: Floats, v: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """The point (x, y) of the ground at places of the picture, and where there is ground at all, not sky."""
+        """Return the point (x, y) of the ground at positions of the picture, and where there is ground and not sky."""
         across, up = (u - 0.5) * _LENS, (0.5 - v) * _LENS
         away = math.cos(self.pitch) + up * math.sin(self.pitch)
         rise = up * math.cos(self.pitch) - math.sin(self.pitch)
@@ -53,7 +53,8 @@ class Eye:
 
 
 def rotate(x: Any, y: Any, degrees: float) -> tuple[Any, Any]:
-    """A place turned about the vertical, counter-clockwise from above; unchanged to the last bit by whole turns."""
+    """Return a place turned about the vertical, counter-clockwise from above. Whole turns leave it exactly
+    unchanged."""
     if not degrees % 360:
         return x, y
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
@@ -61,7 +62,8 @@ def rotate(x: Any, y: Any, degrees: float) -> tuple[Any, Any]:
 
 
 def find_eye(view: View) -> Eye:
-    """Where the camera is: the usual place, turned upwards about the point of the view, then moved from it or to it."""
+    """Return the camera: the usual position, turned upwards about the point of the view, then moved nearer or
+    further."""
     x, y, z = stage.TARGET
     usual = Eye(x, y - stage.DISTANCE * math.cos(stage.PITCH), z + stage.DISTANCE * math.sin(stage.PITCH), stage.PITCH)
     if view.is_unmoved:
@@ -77,7 +79,7 @@ def find_eye(view: View) -> Eye:
 
 
 def arrange(scene: Scene, parameters: Mapping[str, float]) -> Scene:
-    """The scene as the given parameters have it; without any, its things are where they were."""
+    """Return the scene with the given parameters. Without any, its things do not move."""
     given = {name: value for name, value in parameters.items() if name != "count"}
     count = parameters.get("count")
     about = _find_middle(scene.things)
@@ -95,7 +97,7 @@ def arrange(scene: Scene, parameters: Mapping[str, float]) -> Scene:
 
 
 def _find_middle(things: Sequence[Thing]) -> tuple[float, float]:
-    """The mean place of what stands on the ground; the middle of the stage where nothing does."""
+    """Return the mean position of what is on the ground; the middle of the stage if nothing is."""
     places = [(each.x, each.y) for each in things if each.on is None]
     if not places:
         return 0.0, 0.0
@@ -108,7 +110,7 @@ def _turn(thing: Thing, about: tuple[float, float], degrees: float) -> Thing:
 
 
 def _spread(scene: Scene, index: int, size: float) -> Thing:
-    """A thing of a scene that is drawn so much larger: what stands beside the middle of a stack stands further off."""
+    """Return a thing of an enlarged scene: what is beside the middle of a stack moves further out."""
     thing = foot = scene.things[index]
     while foot.on is not None:
         foot = scene.things[foot.on]
@@ -117,5 +119,5 @@ def _spread(scene: Scene, index: int, size: float) -> Thing:
 
 
 def _wrap(degrees: float) -> float:
-    """The same turn, from -180 to 180."""
+    """Return the same turn, from -180 to 180 degrees."""
     return round((degrees + 180.0) % 360.0 - 180.0, 1)

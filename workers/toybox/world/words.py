@@ -1,6 +1,6 @@
-"""The words that toybox understands, and text cut into them. Synonyms and plurals live here, grammar elsewhere.
+"""The words that toybox understands, and the splitting of text into them. Has synonyms and plurals, but no grammar.
 
-Takes any text, in linear time. Called by `prompts`, `edits` and `concepts`.
+Takes any text, in linear time. Used by `prompts`, `edits` and `concepts`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Kind = Property | Literal["thing", "count", "relation", "side", "and", "or", "no
 
 @dataclass(frozen=True)
 class Word:
-    """One or several words of a text that mean one thing together."""
+    """One or several words of a text with one meaning."""
 
     kind: Kind
     value: str
-    """The word of the vocabulary that it stands for: "sphere" is a "ball"; a count is "1" and so on."""
+    """The word of the vocabulary that it means: "sphere" is a "ball"; a count is "1" and so on."""
     text: str
-    """As it was written, in small letters."""
+    """As written, in lower case."""
     plural: bool = False
 
 
@@ -79,7 +79,7 @@ SYNONYMS: Mapping[str, str] = {
     "sunset": "dusk, evening, sundown, twilight, dawn, sunrise",
     "night": "nighttime, night time, midnight, moonlight, moonlit, nightfall, starry night, in the dark, after dark",
 }
-"""Every word of the vocabulary, with what else it may be called."""
+"""Every word of the vocabulary with its synonyms."""
 
 _COUNTS = {
     "1": "a, an, one, single, 1",
@@ -106,14 +106,14 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Phrases and what they mean, and how many words the longest has."""
+    """Phrases and their meanings, and the number of words of the longest."""
 
     phrases: Mapping[str, Word]
     longest: int
 
 
 def read_words(text: str, lexicon: Lexicon | None = None) -> tuple[Word, ...]:
-    """The text cut into words and phrases, longest first; whatever is not known is kept as "unknown".
+    """Split the text into words and phrases, longest first. Unknown words are kept as "unknown".
 
     The lexicon is toybox's own unless another is given.
     """
@@ -135,7 +135,7 @@ def read_words(text: str, lexicon: Lexicon | None = None) -> tuple[Word, ...]:
 
 
 def split_words(words: Iterable[Word], parts: Callable[[Word], bool]) -> list[list[Word]]:
-    """The words between one that parts them and the next."""
+    """Split the words at each that `parts` accepts."""
     found: list[list[Word]] = [[]]
     for word in words:
         if parts(word):
@@ -146,14 +146,14 @@ def split_words(words: Iterable[Word], parts: Callable[[Word], bool]) -> list[li
 
 
 def plural(noun: str) -> str:
-    """More than one of a noun."""
+    """Return the plural of a noun."""
     if noun.endswith(("snowman", " man")):
         return noun[:-2] + "en"
     return noun + ("es" if noun.endswith(("s", "x", "sh", "ch")) else "s")
 
 
 def join_words(words: Iterable[str]) -> str:
-    """One, two and three."""
+    """Return a list such as "one, two and three"."""
     head = list(words)
     return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
@@ -162,7 +162,7 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def list_plurals(noun: str) -> list[str]:
-    """What more than one of an added noun may be called: "cherries" and "cherrys", "tomatoes" and "tomatos"."""
+    """Return the possible plurals of an added noun: "cherries" and "cherrys", "tomatoes" and "tomatos"."""
     found = [plural(noun)]
     if noun.endswith("y"):
         found.append(f"{noun[:-1]}ies")
@@ -174,9 +174,9 @@ def list_plurals(noun: str) -> list[str]:
 
 
 def explain_clash(noun: str) -> str:
-    """Why a noun cannot be added, since prompts with it mean something already; "" if it can.
+    """Return why a noun cannot be added because prompts with it already have a meaning; "" if it can.
 
-    A name of several words that a toy has beside its own, such as "traffic cone", may be taken over.
+    A name of several words that a toy has besides its own, such as "traffic cone", may be replaced.
     """
     phrases = _LEXICON.phrases
     for name in [noun, *list_plurals(noun)]:
@@ -190,7 +190,7 @@ def explain_clash(noun: str) -> str:
 
 @lru_cache(maxsize=8)
 def add_nouns(nouns: tuple[str, ...]) -> Lexicon:
-    """Toybox's words and these nouns, each free of clashes."""
+    """Return toybox's words with these nouns, which must be free of clashes."""
     phrases = dict(_LEXICON.phrases)
     for noun in nouns:
         phrases |= {name: Word("noun", noun, name, plural=True) for name in list_plurals(noun)}
@@ -199,7 +199,7 @@ def add_nouns(nouns: tuple[str, ...]) -> Lexicon:
 
 
 def describe_vocabulary() -> str:
-    """What can be said in toybox, in one paragraph for a message."""
+    """Describe what can be said in toybox, in one paragraph for a message."""
     return (
         f"Toybox knows these toys: {join_words(NOUNS)}; colours: {join_words(COLOURS)}; sizes: {join_words(SIZES)}; "
         f"grounds: {join_words(GROUNDS)}; lights: {join_words(LIGHTS)}; counts up to three; on, left of, right of. "
@@ -212,7 +212,7 @@ def _split(names: str) -> list[str]:
 
 
 def _lexicon() -> dict[str, Word]:
-    """Phrase -> what it means."""
+    """Return phrase -> meaning."""
     lexicon = {word: Word("stop", word, word) for word in _STOP.split()}
     for kind in get_args(Property):
         for value in CHOICES[kind]:

@@ -1,1 +1,1 @@
-"""The plug-in "classifier:": classifiers that were trained here."""
+"""The plug-in "classifier:": classifiers trained on this installation."""

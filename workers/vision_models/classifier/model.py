@@ -1,7 +1,8 @@
-"""A classifier that was trained here as a model under study: "classifier:NAME", its weights in the state folder.
+"""A classifier trained on this installation as a model under study: "classifier:NAME", with weights in the state
+folder.
 
-Layers: `features`, the maps before the last layer, and `logits`. `workers.spurious.training` makes the files. Loaded
-through the registry.
+Layers: `features`, the maps before the last layer, and `logits`. `workers.spurious.training` writes the files.
+Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def missing(settings: LabSettings, name: str) -> str:
 
 
 def load(settings: LabSettings, name: str) -> TrainedClassifier:
-    """The model. Raises MissingPart if its weights are not there or are not ours."""
+    """Return the model. Raises MissingPart if its weights are missing or were not trained here."""
     if lack := missing(settings, name):
         raise MissingPart(lack)
     return TrainedClassifier(settings, name)
@@ -83,7 +84,8 @@ class TrainedClassifier:
     def trace(
         self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
     ) -> torch.Tensor:
-        """The same by layer; see `protocols.TraceableModel`. There is one layer before the logits."""
+        """Return the logits with maps replaced, by layer; see `protocols.TraceableModel`. Only one layer precedes
+        the logits."""
         for layer in rewrites:
             check_rewritable(self.name, layer, self.layers())
 

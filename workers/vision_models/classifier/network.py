@@ -1,7 +1,7 @@
-"""Classifiers that are trained here: a body that gives the maps of the features, a pool, and one linear layer.
+"""Classifiers trained here: a body that gives the maps of the features, a pool, and one linear layer.
 
-Two shapes: "small" for toybox's pictures, whose first layers are named and sized as toybox-net's, so that they may
-start from its weights; "resnet18", torchvision's, for photographs. Knows no dataset and trains nothing.
+Two shapes: "small" for toybox's pictures, whose first layers have names and sizes of toybox-net's, so that they can
+start from its weights; "resnet18", torchvision's, for photographs. This module uses no dataset and trains nothing.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class ClassifierCard:
 
 @dataclass(frozen=True)
 class InputShape:
-    """How pictures become the input of a network."""
+    """How pictures are converted to the input of a network."""
 
     side: int
-    """Of the square that it sees, in pixels."""
+    """Side of the square input in pixels."""
     mean: tuple[float, float, float]
     deviation: tuple[float, float, float]
 
@@ -56,9 +56,8 @@ SHAPES = {
 
 
 class GroupClassifier(nn.Module):
-    """In the small shape a unit's feature is the maximum of its map, as MAIA defines activation; in a ResNet the mean,
-    as it was trained. The logits are linear in the features.
-    """
+    """Logits are linear in the features. A unit's feature is the maximum of its map in the small shape, as MAIA
+    defines activation; in a ResNet it is the mean, as in its training."""
 
     def __init__(self, shape: str, classes: int) -> None:
         super().__init__()
@@ -72,19 +71,19 @@ class GroupClassifier(nn.Module):
         return self.body.units
 
     def maps(self, pixels: Tensor) -> Tensor:
-        """(batch, units, height, width), none below 0, of `normalise`d pixels."""
+        """Return non-negative maps (batch, units, height, width) of `normalise`d pixels."""
         return self.body(pixels)
 
     def pool(self, maps: Tensor) -> Tensor:
-        """Features (batch, units)."""
+        """Return features (batch, units)."""
         return maps.amax((2, 3)) if self.shape == "small" else maps.mean((2, 3))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Logits (batch, classes)."""
+        """Return logits (batch, classes)."""
         return self.head(self.drop(self.pool(self.maps(pixels))))
 
     def start_from(self, path: Path) -> list[str]:
-        """Take the first layers, or all of a ResNet's, from a file of weights; returns the names that were taken.
+        """Load the first layers, or all of a ResNet's, from a file of weights. Returns the loaded names.
 
         Raises MissingPart if the file cannot be read or nothing in it fits.
         """
@@ -108,7 +107,7 @@ class _SmallBody(nn.Module):
 
     units = 128
     from_start = ("conv1", "layer1", "layer2")
-    """General layers that are taken from a trained network; those after them learn from nothing."""
+    """General layers that are loaded from a trained network. The layers after them start untrained."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +158,7 @@ class _Residual(nn.Module):
 
 
 def resize(images: Sequence[Image.Image], shape: str) -> NDArray[np.uint8]:
-    """Bytes (batch, side, side, 3) of RGB images of any size."""
+    """Return bytes (batch, side, side, 3) of RGB images of any size."""
     side = SHAPES[shape].side
     pixels = np.empty((len(images), side, side, 3), dtype=np.uint8)
 
@@ -171,7 +170,7 @@ def resize(images: Sequence[Image.Image], shape: str) -> NDArray[np.uint8]:
 
 
 def normalise(pixels: NDArray[np.uint8], shape: str) -> Tensor:
-    """Bytes (batch, side, side, 3) to floats (batch, 3, side, side), centred as the shape wants them."""
+    """Convert bytes (batch, side, side, 3) to normalized floats (batch, 3, side, side)."""
     known = SHAPES[shape]
     mean, deviation = (torch.tensor(each)[:, None, None] for each in (known.mean, known.deviation))
     return (torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255 - mean) / deviation

@@ -1,1 +1,1 @@
-"""The plug-in "clip-rn50:": the image side of CLIP's ResNet-50."""
+"""The plug-in "clip-rn50:": the image encoder of CLIP's ResNet-50."""

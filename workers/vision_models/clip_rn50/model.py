@@ -1,7 +1,7 @@
-"""CLIP's ResNet-50, its image side, as a model under study: "clip-rn50:timm/resnet50_clip.openai", or by a file.
+"""CLIP's ResNet-50 image encoder as a model under study: "clip-rn50:timm/resnet50_clip.openai", or a file.
 
-The file is OpenAI's RN50.pt, a state dict, or open_clip's safetensors. Its network and files are the business of
-`network` and `weights`. Loaded through the registry.
+The file is OpenAI's RN50.pt, a state dict, or open_clip's safetensors. `network` and `weights` implement the network
+and read the files. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from workers.vision_models.single_file import SingleFileModel, file_of
 FILES: hub.Groups = (("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),)
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 DEVIATION = (0.26862954, 0.26130258, 0.27577711)
-"""Of the images that CLIP was trained on, by channel."""
+"""Mean and deviation of CLIP's training images by channel."""
 
 
 def load(settings: LabSettings, name: str) -> ClipResNet:
-    """The model by hub id, folder or file. Nothing is read yet, so nothing is refused yet."""
+    """Return the model by hub id, folder or file. Nothing is read yet, so no error is raised yet."""
     return ClipResNet(settings, "clip-rn50", name, FILES)
 
 
 def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
-    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    """Say what keeps the model from loading offline, and the command that downloads it; "" if nothing does."""
     return "" if file_of(name) else hub.missing(name, FILES)
 
 
 class ClipResNet(SingleFileModel[ClipImageEncoder]):
-    """See `single_file.SingleFileModel`. Layers: the stem, as conv1, and layer1 to layer4, after their ReLU."""
+    """See `single_file.SingleFileModel`. Layers: the stem as conv1, and layer1 to layer4, after their ReLU."""
 
     def _network(self, path: Path) -> ClipImageEncoder:
         return weights.load(path)

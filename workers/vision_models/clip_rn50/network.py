@@ -1,8 +1,9 @@
-"""The image side of CLIP's ResNets (Radford et al., ICML 2021, section 2.4), with the names of the published weights.
+"""The image encoder of CLIP's ResNets (Radford et al., ICML 2021, section 2.4), with the names of the published
+weights.
 
-It differs from the usual ResNet in three ways: a stem of three convolutions and average pooling; average pooling before
-every strided convolution, against aliasing; and attention instead of pooling at the end. Its sizes are read off the
-weights. No file is known here.
+It differs from the usual ResNet in three ways: a stem of three convolutions and average pooling; average pooling
+before every strided convolution, against aliasing; and attention instead of pooling at the end. Its sizes come from
+the weights. This module reads no file.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from torch import Tensor, nn
 
 STAGES = ("layer1", "layer2", "layer3", "layer4")
 EXPANSION = 4
-"""Outputs of a block over those of its inner convolutions."""
+"""Ratio of a block's outputs to the width of its inner convolutions."""
 HEAD = 64
-"""Numbers in a head of the attention."""
+"""Size of an attention head."""
 REDUCTION = 32
-"""Side of the image over that of the maps of layer4."""
+"""Ratio of the image's side to the side of layer4's maps."""
 
 
 class ClipBottleneck(nn.Module):
-    """Three convolutions and a short cut, ReLU last; where it strides, it averages first."""
+    """Three convolutions and a shortcut, ReLU last. A strided block averages first."""
 
     def __init__(self, inputs: int, inner: int, stride: int) -> None:
         super().__init__()
@@ -48,7 +49,7 @@ class ClipBottleneck(nn.Module):
 
 
 class AttentionPool(nn.Module):
-    """Attention of the mean over all places to itself and the places."""
+    """Attention of the mean over all positions to itself and the positions."""
 
     def __init__(self, side: int, width: int, outputs: int) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class AttentionPool(nn.Module):
         self.c_proj = nn.Linear(width, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, width, side, side) to (batch, outputs)."""
+        """Map (batch, width, side, side) to (batch, outputs)."""
         places = x.flatten(2).transpose(1, 2)
         tokens = torch.cat([places.mean(1, keepdim=True), places], dim=1) + self.positional_embedding
         query, key, value = (
@@ -69,7 +70,7 @@ class AttentionPool(nn.Module):
 
 
 class ClipImageEncoder(nn.Module):
-    """The network. `widths` gives the outputs of conv1 and of each stage."""
+    """The network. `widths` are the outputs of conv1 and of each stage."""
 
     def __init__(self, width: int, blocks: Mapping[str, int], side: int, outputs: int) -> None:
         super().__init__()
@@ -94,14 +95,14 @@ class ClipImageEncoder(nn.Module):
 
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> ClipImageEncoder:
-        """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
+        """Build a network with the sizes of these weights. Raises KeyError for weights of another network."""
         width = weights["conv3.weight"].shape[0]
         blocks = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         side = isqrt(weights["attnpool.positional_embedding"].shape[0] - 1)
         return cls(width, blocks, side, weights["attnpool.c_proj.weight"].shape[0])
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:
-        """The stem's and every stage's output (batch, units, height, width), all after their ReLU."""
+        """Return the outputs of the stem and every stage, (batch, units, height, width), after their ReLU."""
         x = self.bn1(self.conv1(x)).relu()
         x = self.bn2(self.conv2(x)).relu()
         x = self.relu3(self.bn3(self.conv3(x)))
@@ -112,5 +113,5 @@ class ClipImageEncoder(nn.Module):
         return found
 
     def forward(self, x: Tensor) -> Tensor:
-        """CLIP's embedding of images (batch, outputs), before it is normalised."""
+        """Return CLIP's unnormalized embedding of images (batch, outputs)."""
         return self.attnpool(self.maps(x)["layer4"])

@@ -1,6 +1,6 @@
-"""Reads the published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
+"""Reads published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
 
-Nothing in a file is ever run: of an archive, only the numbers are read.
+Code in a file is never run. Only the tensors of an archive are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REMEDY = "Get one: hf download timm/resnet50_clip.openai"
 
 
 def load(path: Path) -> ClipImageEncoder:
-    """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
+    """Return the network with the weights of a file. Raises MissingPart if it cannot be read or holds other weights."""
     read = read_state_dict(path, ANCHOR, "ResNet of CLIP", _REMEDY, _read_archive_or_dict)
     weights = {name: value.float() for name, value in read.items()}
     try:
@@ -55,14 +55,14 @@ def _read_archive_or_dict(path: Path) -> Any:
 
 
 class _Module:
-    """Stands in for every class that an archive defines: it keeps the attributes, and has no code."""
+    """Replaces every class that an archive defines. It keeps the attributes and has no code."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
 
 class _Numbers(pickle.Unpickler):
-    """Unpickles the tensors of an archive; everything else in its pickle is refused."""
+    """Unpickles the tensors of an archive and refuses everything else in its pickle."""
 
     def __init__(self, data: bytes, record: Callable[[str], bytes]) -> None:
         super().__init__(BytesIO(data))
@@ -86,7 +86,7 @@ class _Numbers(pickle.Unpickler):
         return known[module, name]
 
     def persistent_load(self, reference: Any) -> Tensor:
-        """The numbers behind a tensor: ("storage", type, record, device, count)."""
+        """Return the data of a tensor from ("storage", type, record, device, count)."""
         _, dtype, record, _, count = reference
         return torch.frombuffer(bytearray(self._record(f"data/{record}")), dtype=dtype, count=count)
 

@@ -1,6 +1,6 @@
-"""A checkpoint of an image model, as `save_pretrained` writes it: its files, its configuration, its network.
+"""A checkpoint of an image model as `save_pretrained` writes it: its files, configuration and network.
 
-No image and no layer is known here. transformers is imported where it is used: importing it takes seconds.
+transformers is imported on first use, because importing it takes seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workers.weights import loading
 
 
 class Checkpoint:
-    """A checkpoint by folder or hub id; nothing is read before it is needed."""
+    """A checkpoint by folder or hub id. Nothing is read before it is needed."""
 
     def __init__(self, name: str) -> None:
         local = Path(name).expanduser()
@@ -35,7 +35,7 @@ class Checkpoint:
 
     @cached_property
     def revision(self) -> str:
-        """Changes whenever a file of it does."""
+        """Fingerprint of its files."""
         return hub.fingerprint(self.folder, hub.CHECKPOINT)
 
     @cached_property
@@ -91,7 +91,7 @@ class Checkpoint:
         return network.to(device, precision).eval().requires_grad_(False)
 
     def _read(self) -> tuple[Any, list[str]]:
-        """The network, and the names of the weights it needs that are not in the files."""
+        """Return the network, and the names of required weights that are missing from the files."""
         try:
             with loading, silence_transformers():
                 network, report = self.network_class.from_pretrained(
@@ -129,7 +129,7 @@ def silence_transformers() -> Iterator[None]:
 
 
 def _head(config: Any) -> str:
-    """The class with a head of classes that a configuration names; "" if it names none."""
+    """Return the class with a classification head that a configuration names; "" if it names none."""
     from transformers.models.auto import modeling_auto
 
     architecture = str((config.architectures or [""])[0])

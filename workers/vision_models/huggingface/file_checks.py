@@ -10,7 +10,7 @@ from typing import Any
 from workers import git_lfs, hub
 
 MAX_HEADER = 100_000_000
-"""Bytes of a safetensors file's header; the format allows no more."""
+"""Maximum size in bytes of a safetensors header, as the format allows."""
 
 
 def missing(name: str) -> str:
@@ -78,7 +78,7 @@ def _fault(path: Path) -> str:
 
 
 def _fault_of_pickle(path: Path) -> str:
-    """PyTorch's own: an archive, or in old files a bare pickle."""
+    """Say how a PyTorch file is damaged: an archive, or in old files a bare pickle."""
     import torch
 
     if not zipfile.is_zipfile(path):
@@ -92,7 +92,7 @@ def _fault_of_pickle(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    """What a file holds; None if it is no JSON."""
+    """Return the content of a file; None if it is not JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -25,21 +25,21 @@ from workers.vision_models.rewriting import join_outputs
 
 
 class Preparation(Protocol):
-    """From images to what a network takes."""
+    """Converts images to a network's input."""
 
     def pixels(self, images: Sequence[Image]) -> torch.Tensor:
-        """(batch, channels, height, width) on the CPU."""
+        """Return (batch, channels, height, width) on the CPU."""
 
     def normalised(self, pixels: torch.Tensor, precision: torch.dtype) -> torch.Tensor:
-        """What `pixels` gave, on any device, as the network takes it."""
+        """Convert the result of `pixels`, on any device, to the network's input."""
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that the network sees."""
+        """Return the part of an image of `size` (width, height) that the network sees."""
 
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """What all calls share once the network was opened."""
+    """What all calls share once the network is opened."""
 
     preparation: Preparation
     slot: Slot[Any]
@@ -61,21 +61,21 @@ class HookedModel(ABC):
 
     @abstractmethod
     def _look(self) -> OpenedNetwork:
-        """Look at the network for the first time. Raises UnknownName, MissingPart."""
+        """Open the network for the first time. Raises UnknownName, MissingPart."""
 
     def _open(self) -> OpenedNetwork:
-        """Return what all calls share, made by the first."""
+        """Return what all calls share. The first call creates it."""
         with self._lock:
             if self._parts is None:
                 self._parts = self._look()
             return self._parts
 
     def layers(self) -> Sequence[LayerInfo]:
-        """In the order in which they are computed; the logits, if there are any, come last."""
+        """Return the layers in the order of computation; logits, if any, come last."""
         return self._open().layout.layers()
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that the model's processor does not cut off."""
+        """Return the part of an image of `size` (width, height) that the model's processor keeps."""
         return self._open().preparation.find_visible(size)
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
@@ -95,14 +95,14 @@ class HookedModel(ABC):
         """Return logits, or the mean of the last hidden state, with a layer's maps replaced; see
         `protocols.RewritableModel`.
 
-        Tokens that stand for no place stay as they are. Raises MachineryError if the output is NaN or infinite.
+        Tokens without a position stay unchanged. Raises MachineryError if the output is NaN or infinite.
         """
         return self.trace(images, {layer: rewrite}, gradients=gradients)
 
     def trace(
         self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
     ) -> torch.Tensor:
-        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
+        """Return the output with several layers' maps replaced; see `protocols.TraceableModel`."""
         parts = self._open()
         parts.layout.check(self.name, list(rewrites))
         for layer in rewrites:
@@ -142,6 +142,6 @@ class HookedModel(ABC):
         return probabilities.numpy(force=True), maps.numpy(force=True)
 
     def _prepare(self, images: Sequence[Image]) -> torch.Tensor:
-        """As the network takes them, on its device."""
+        """Return the network's input on its device."""
         preparation = self._open().preparation
         return preparation.normalised(preparation.pixels(images).to(self._settings.device), self._precision)

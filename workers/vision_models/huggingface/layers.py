@@ -1,7 +1,7 @@
-"""Find the layers of a network of transformers, their names and their layout.
+"""Finds the layers of a network of transformers, their names and their layout.
 
-Found by looking at what every module returns for blank images. A known architecture lists the layers that papers use;
-any other lists every module that returns a map. Knows only tensors; `reading` reads the layers.
+The layers are found from what every module returns for blank images. For a known architecture, the layers that
+papers use are listed; for any other, every module that returns a map. `reading` reads the layers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 )
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
-_DOUBT = ", which are no map, or whose places in the image nobody knows"
+_DOUBT = ", which are not a map, or have unknown positions in the image"
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
 LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
@@ -80,18 +80,18 @@ class NetworkLayers:
     """The layers of one network."""
 
     taps: Mapping[str, LayerTap]
-    """By name, in the order in which they are computed; without the logits."""
+    """Layers by name in the order of computation, without the logits."""
     logits: LayerInfo | None
     evidence: LayerTap | None
-    """The last place where every class still has a map; None without logits."""
+    """The last position where every class still has a map; None without logits."""
     others: Mapping[str, str]
-    """What the modules give that are not listed as layers, by path."""
+    """Outputs of the modules that are not listed as layers, by path."""
 
     def layers(self) -> list[LayerInfo]:
         return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
 
     def check(self, model: str, layers: Sequence[str]) -> None:
-        """Raise UnknownName, with those there are, for a layer that does not exist."""
+        """Raise UnknownName with the existing layers for one that does not exist."""
         known = [info.name for info in self.layers()]
         for layer in layers:
             if layer in known:
@@ -103,9 +103,9 @@ class NetworkLayers:
 
 
 def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str, str] | None = None) -> NetworkLayers:
-    """Find the layers of a network that takes images of `size`. Raises what its forward pass raises.
+    """Find the layers of a network that takes images of `size`. Raises the errors of its forward pass.
 
-    `chosen`: name -> module path of the layers to list, where that is not for us to find; those without maps are among
+    `chosen` maps names to module paths of the layers to list, instead of finding them; modules without maps go to
     `others`.
     """
     outputs, result = _outputs(network, size, channels)
@@ -141,9 +141,9 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
 
 
 def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
-    """Return the arguments of the network's call: positions are interpolated for images of another size than its own.
+    """Return the arguments of the network's call. Positions are interpolated for images of another size than its own.
 
-    A network that hides and shuffles patches at random, as ViT-MAE does, gets the noise that leaves all in place.
+    A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
     """
     config, takes = _vision(network), signature(network.forward).parameters
     own = getattr(config, "image_size", None)
@@ -157,7 +157,7 @@ def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
 
 
 def _vision(network: Any) -> Any:
-    """The configuration of the side that sees."""
+    """Return the configuration of the image encoder."""
     return getattr(network.config, "vision_config", network.config)
 
 
@@ -194,7 +194,7 @@ def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, Layer
 
 
 def _logits(network: Any, result: Any) -> LayerInfo | None:
-    """The layer of the classes, if the network has a head for them."""
+    """Return the layer of the classes, if the network has a classification head."""
     logits = getattr(result, "logits", None)
     named = "ForImageClassification" in type(network).__name__
     has_head = getattr(network, "is_classifier", named) and network.config.num_labels
@@ -211,7 +211,7 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
 def scale_of(config: Any) -> Scale:
     """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes.
 
-    A single logit has nothing to be shared out, so it is a class by itself.
+    A single logit is a class by itself, because a softmax over one is always 1.
     """
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
@@ -220,7 +220,7 @@ def scale_of(config: Any) -> Scale:
 
 
 def _evidence(wide: dict[str, LayerTap]) -> LayerTap | None:
-    """The last map; but if a token of the class speaks for it, the last one that this token still draws from."""
+    """Return the last map. If a class token is used, return the last map from which that token still draws."""
     last = next(reversed(wide.values()), None)
     if last is None or not last.layout.extra:
         return last

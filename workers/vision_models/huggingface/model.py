@@ -1,7 +1,6 @@
-"""Any image model of transformers as a model under study, by hub id or by folder: "hf:microsoft/resnet-152".
+"""Any image model of transformers as a model under study, by hub id or folder: "hf:microsoft/resnet-152".
 
-Its files, its image processor and its layers are read by the modules beside it; this joins them. Loaded through
-the registry.
+Combines the modules beside it, which read its files, image processor and layers. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from workers.vision_models.huggingface.layers import NetworkLayers, find_layers
 from workers.vision_models.huggingface.preparation import ImagePreparation
 
 READING = 3
-"""Incremented whenever the layer of a name is read elsewhere: earlier measurements are then redone."""
+"""Incremented whenever the layer of a name is read elsewhere, so that earlier measurements are redone."""
 
 
 def load(settings: LabSettings, name: str) -> HuggingFaceModel:
-    """The model by hub id or folder. Nothing is read yet, so nothing is refused yet."""
+    """Return the model by hub id or folder. Nothing is read yet, so no error is raised yet."""
     return HuggingFaceModel(settings, name)
 
 
 def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
-    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    """Say what keeps the model from loading offline, and the command that downloads it; "" if nothing does."""
     return file_checks.missing(name)
 
 
 class HuggingFaceModel(HookedModel):
-    """A `protocols.RewritableModel`, and a `protocols.Classifier` if its network has a head of classes.
+    """A `protocols.RewritableModel`, and a `protocols.Classifier` if its network has a classification head.
 
-    Safe for threads. What first needs its files raises UnknownName or MissingPart if they are not there, and fetches
-    them from the hub unless HF_HUB_OFFLINE is set.
+    Safe for threads. The first call that needs its files downloads them from the hub unless HF_HUB_OFFLINE is set,
+    and raises UnknownName or MissingPart if they are missing.
     """
 
     def __init__(self, settings: LabSettings, name: str) -> None:
@@ -46,7 +45,7 @@ class HuggingFaceModel(HookedModel):
 
     @cached_property
     def revision(self) -> str:
-        """Of its files; half precision makes other weights of them, and another reading gives other figures."""
+        """Fingerprint of its files. Half precision changes the weights, and another reading changes the figures."""
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
         return f"{self._checkpoint.revision}-{READING}{short}"
 

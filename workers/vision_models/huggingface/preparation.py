@@ -22,7 +22,7 @@ from workers.protocols import WHOLE_IMAGE, Box
 from workers.vision_models.huggingface.checkpoint import silence_transformers
 
 RAMP = 256
-"""Side of the image on which the processor is tried, in pixels."""
+"""Side in pixels of the image on which the processor is tested."""
 NEAR = 0.005
 
 
@@ -45,15 +45,15 @@ class ImagePreparation:
         self.find_visible = lru_cache(maxsize=256)(self._find_visible)
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """(batch, 3, height, width) on the CPU: bytes if `normalised` has work left, else floats."""
+        """Return (batch, 3, height, width) on the CPU: bytes if `normalised` has work left, else floats."""
         return torch.stack(in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor, precision: torch.dtype) -> torch.Tensor:
-        """What `pixels` gave, on any device, as the network takes it."""
+        """Convert the result of `pixels`, on any device, to the network's input."""
         return (self._normalise(pixels) if self._plain else pixels).to(precision)
 
     def _find_visible(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that the network sees; see `protocols.CroppingModel`.
+        """Return the part of an image of `size` (width, height) that the network sees; see `protocols.CroppingModel`.
 
         Found by preparing an image whose red grows to the right and whose green grows downwards.
         """
@@ -67,7 +67,7 @@ class ImagePreparation:
         return left, top, right, bottom
 
     def _one(self, image: Image.Image) -> torch.Tensor:
-        """One image; if the processor keeps its shape, the image is squeezed into that of all others first."""
+        """Prepare one image. If the processor keeps its shape, the image is first resized to that of all others."""
         found = self._arrays(image)
         if tuple(found.shape[1:]) != self.size:
             height, width = self.size
@@ -86,7 +86,7 @@ class ImagePreparation:
         return np.ascontiguousarray(found[0])
 
     def _is_plain(self) -> bool:
-        """Whether the processor's arithmetic is (bytes * factor - mean) / deviation, and nothing else."""
+        """True if the processor's arithmetic is (bytes * factor - mean) / deviation and nothing else."""
         image = _make_ramps((RAMP, RAMP))
         whole, raw = self._call(image), self._bytes(image)
         if raw.dtype != np.uint8 or raw.shape != whole.shape:
@@ -101,7 +101,7 @@ class ImagePreparation:
 
 
 def _processor(folder: Path) -> Any:
-    """The processor on Pillow. Raises MissingPart."""
+    """Load the processor that uses Pillow. Raises MissingPart."""
     from transformers import AutoImageProcessor
 
     processors: Any = AutoImageProcessor
@@ -118,7 +118,7 @@ def _processor(folder: Path) -> Any:
 
 
 def _without_torchvision(folder: Path) -> Any:
-    """A processor that does the same as one that needs torchvision, if that squeezes images into a fixed size."""
+    """Return a processor equivalent to one that needs torchvision, if that resizes images to a fixed size."""
     from transformers import ViTImageProcessorPil
 
     path = folder / "preprocessor_config.json"
@@ -131,7 +131,7 @@ def _without_torchvision(folder: Path) -> Any:
 
 
 def _make_ramps(size: tuple[int, int]) -> Image.Image:
-    """Red from 0 at the left edge to 255 at the right one, green likewise downwards, blue 255 throughout."""
+    """Return an image with red from 0 at the left to 255 at the right, green likewise downwards, and blue 255."""
     width, height = size
     pixels = np.full((height, width, 3), 255, dtype=np.uint8)
     pixels[:, :, 0] = ((np.arange(width) + 0.5) / width * 255).round()
@@ -140,7 +140,7 @@ def _make_ramps(size: tuple[int, int]) -> Image.Image:
 
 
 def _ends(ramp: np.ndarray[Any, Any], known: np.ndarray[Any, Any], axis: int) -> tuple[float, float]:
-    """Where the first and the last pixel of a prepared ramp begin and end, as shares of the image's side."""
+    """Return where the first pixel of a prepared ramp starts and the last one ends, as shares of the image's side."""
     middle = ramp.shape[axis] // 2
     values = ramp.take(middle, axis=axis) / 255
     at = np.flatnonzero(known)
@@ -153,5 +153,5 @@ def _ends(ramp: np.ndarray[Any, Any], known: np.ndarray[Any, Any], axis: int) ->
 
 
 def _exact(share: float) -> float:
-    """The edge of the image if it is as near as a ramp of bytes can tell."""
+    """Return the edge of the image if the share is as close as a ramp of bytes can tell."""
     return next((edge for edge in (0.0, 1.0) if abs(share - edge) < NEAR), share)

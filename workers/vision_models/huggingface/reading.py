@@ -1,6 +1,6 @@
-"""Read layers of a network of transformers, its output and the evidence for a class. Hooks stay for one forward pass.
+"""Reads layers of a network of transformers, its output, and the evidence for a class. Hooks last for one forward pass.
 
-The caller holds the network's lock. Raises MachineryError if a network gives NaN or infinities.
+The caller holds the network's lock. Raises MachineryError if a network returns NaN or infinities.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def read_output(
     rewrites: Mapping[str, Rewrite | None],
     model: str,
 ) -> torch.Tensor:
-    """Return logits (batch, classes), or the mean of the last hidden state over its places, float32.
+    """Return logits (batch, classes), or the mean of the last hidden state over its positions, float32.
 
-    Each of `rewrites` replaces the maps of its layer; tokens that stand for no place stay. Whether gradients flow is
-    for the caller. Raises MissingPart for a network that gives neither.
+    Each of `rewrites` replaces the maps of its layer; tokens without a position stay. The caller decides whether
+    gradients are computed. Raises MissingPart for a network that has neither output.
     """
 
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -105,9 +105,9 @@ def grad_cam(
 
 
 def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> ExitStack:
-    """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place.
+    """Call each function with the tensor of its layer. A result other than None replaces the tensor.
 
-    Until the end of the `with` block that takes the hooks.
+    Lasts until the end of the `with` block that uses the hooks.
     """
 
     def hook(call: Callable[[torch.Tensor], Any]) -> Callable[..., Any]:

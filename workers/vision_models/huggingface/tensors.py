@@ -1,7 +1,7 @@
-"""Find how the outputs of modules are laid out, and turn them into maps (batch, units, height, width).
+"""Finds the layout of modules' outputs, and converts them to maps (batch, units, height, width).
 
-Knows only tensors. Sizes are (height, width). The places of tokens are never guessed from their number alone: rows and
-columns come from a convolution of the network, and tokens without a place from its parameters.
+Sizes are (height, width). Positions of tokens are never guessed from their number alone: rows and columns come from
+a convolution of the network, and tokens without a position from its parameters.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Size = tuple[int, int]
 
 _IN_FRONT = ("cls_token", "class_token", "class_embedding", "distillation_token", "register_tokens")
 _BEHIND = ("detection_tokens",)
-"""Parameters that are tokens without a place, by the ends of their names in transformers."""
+"""Parameters that are tokens without a position, by the ends of their names in transformers."""
 _MERGING = "PatchMerging"
-"""Ends the name of a class that merges two by two tokens into one, as Swin's does."""
+"""End of the name of a class that merges two by two tokens into one, such as Swin's."""
 
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """Units in the second dimension (b, c, h, w), in the last one (b, h, w, c), or tokens, row by row
-    (b, front + h * w + behind, c)."""
+    """Units in the second dimension (b, c, h, w), in the last one (b, h, w, c), or tokens row by row (b, front + h *
+    w + behind, c)."""
 
     form: Literal["first", "last", "tokens"]
     grid: Size = (0, 0)
@@ -35,7 +35,7 @@ class TensorLayout:
 
     @property
     def extra(self) -> int:
-        """Tokens without a place."""
+        """Number of tokens without a position."""
         return self.front + self.behind
 
 
@@ -47,11 +47,11 @@ class TokenLayouts:
     extra: Sequence[tuple[int, int]]
     """Maximum number in front and behind, together."""
     queries: int = 0
-    """Tokens that ask for objects: they have no places."""
+    """Number of object queries, which are tokens without a position."""
 
     @classmethod
     def of(cls, network: nn.Module, outputs: Mapping[str, Any], size: Size, queries: int = 0) -> TokenLayouts:
-        """From what its modules give for images of `size`, and from its parameters."""
+        """Find the layouts from the outputs of its modules for images of `size`, and from its parameters."""
         modules = dict(network.named_modules())
         mergings = sum(type(each).__name__.endswith(_MERGING) for each in modules.values())
         grids: dict[Size, None] = {}

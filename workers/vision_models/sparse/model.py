@@ -1,7 +1,7 @@
-"""A sparse auto-encoder of this installation as a model under study: "sae:NAME" has one layer, its units are latents.
+"""A sparse auto-encoder as a model under study: "sae:NAME" has one layer, whose units are latents.
 
-A latent's map says how active it is at each place of the layer below; its activation is the maximum, as that of a unit.
-Loaded through the registry.
+The map of a latent says how active it is at each position of the layer below. Its activation is the maximum, as for
+a unit. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workers.protocols import (
 from workers.sparse.storage import SparseCard, check_weights, find_card, find_path, load_autoencoder
 
 _AT_ONCE = 4096
-"""Positions whose latents are computed at a time: before the largest are kept, each position has all of them."""
+"""Positions encoded at a time: before the largest latents are selected, each position has values for all of them."""
 
 
 def missing(settings: LabSettings, name: str) -> str:
@@ -46,9 +46,9 @@ def missing(settings: LabSettings, name: str) -> str:
 
 
 def load(settings: LabSettings, name: str) -> SparseModel:
-    """The auto-encoder of this name on the model that it belongs to.
+    """Return the auto-encoder of this name on its model.
 
-    Raises RequestError for what is no name; MissingPart if it is not there, or belongs to other weights.
+    Raises RequestError for an invalid name, MissingPart if it is missing or belongs to other weights.
     """
     card = find_card(settings.state, name)
     below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
@@ -57,7 +57,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
 
 
 class SparseModel:
-    """A `protocols.LatentModel` and `RewritableModel`. The model below holds its own lock."""
+    """A `protocols.LatentModel` and `RewritableModel`. The model below has its own lock."""
 
     def __init__(self, settings: LabSettings, card: SparseCard, below: VisionModel) -> None:
         self.name = f"sae:{card.name}"
@@ -88,41 +88,41 @@ class SparseModel:
         return f"{start}, trained on {card.dataset}: {figures}"
 
     def layers(self) -> Sequence[LayerInfo]:
-        """One, with the name that the layer below has."""
+        """Return its one layer, named like the layer below."""
         return [LayerInfo(self.card.layer, self.card.layer_path, "latent", self.card.latents)]
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """What the model below sees of an image of `size` (width, height)."""
+        """Return the part of an image of `size` (width, height) that the model below sees."""
         return visible_part(self._below, size)
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, latents, height, width); see `protocols.VisionModel.maps`. Published ones may be negative."""
+        """Return (batch, latents, height, width); see `protocols.VisionModel.maps`. Published ones may be negative."""
         check_layers(self.name, layers, [self.card.layer])
         return {layer: self._read(images, slice(None)) for layer in layers}
 
     def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
-        """(batch, height, width): the maps of one latent, without holding those of all others."""
+        """Return the maps of one latent, (batch, height, width), without keeping those of all others in memory."""
         check_layers(self.name, [layer], [self.card.layer])
         return self._read(images, slice(unit, unit + 1))[:, 0]
 
     def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
-        """The latent that adds most to a unit of the layer below; see `protocols.LatentModel`."""
+        """Return the latent that adds most to a unit of the layer below; see `protocols.LatentModel`."""
         self._check_file()
         maps = self._read_below(images)
         with self._slot as network:
             return network.find_strongest(maps.to(network.decoder.device), unit)
 
     def _read_below(self, images: Sequence[Image]) -> torch.Tensor:
-        """(batch, units, height, width): the layer's own maps."""
+        """Return the layer's own maps, (batch, units, height, width)."""
         return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
 
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """Return the output of the model below with latents replaced; only what they write changes.
+        """Return the output of the model below with latents replaced; only their reconstruction changes.
 
-        See `SparseAutoencoder.rewrite_maps` for the formula. Raises UnknownName for another layer, MissingPart where
-        the model below has no output that follows from it.
+        See `SparseAutoencoder.rewrite_maps` for the formula. Raises UnknownName for another layer, MissingPart if
+        the output of the model below does not depend on it.
         """
         check_layers(self.name, [layer], [self.card.layer])
         if not hasattr(self._below, "outputs"):
@@ -145,9 +145,7 @@ class SparseModel:
             yield partial(network.rewrite_maps, rewrite=rewrite, keeps_error=self._keeps_error)
 
     def drop_error(self) -> SparseModel:
-        """Return the output with the latents' reconstruction in the layer's place, without what they leave
-        unexplained.
-        """
+        """Return a model whose layer is replaced by the latents' reconstruction, without the unexplained rest."""
         bare = copy(self)
         bare._keeps_error = False
         return bare
@@ -170,7 +168,7 @@ class SparseModel:
         return torch.cat(parts) if parts else self._encode([], latents)
 
     def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
-        """(batch, latents, height, width)"""
+        """Return (batch, latents, height, width)."""
         found = self._read_below(images)
         batch, units, height, width = found.shape
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
@@ -185,5 +183,5 @@ def _keep(maps: torch.Tensor) -> torch.Tensor:
 
 
 def _time_of(path: Path) -> int:
-    """When a file was written, in ns; 0 if it is gone."""
+    """Return the modification time of a file in ns; 0 if it is missing."""
     return path.stat().st_mtime_ns if path.exists() else 0

@@ -1,1 +1,1 @@
-"""The plug-in "synthetic:": neurons whose selectivity is known, on a detector."""
+"""The plug-in "synthetic:": neurons with known selectivity, computed from a detector."""

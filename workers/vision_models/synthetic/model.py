@@ -1,9 +1,8 @@
-"""Synthetic neurons: units whose selectivity is known, computed from the concepts that a detector finds.
+"""Synthetic neurons: units with known selectivity, computed from the concepts that a detector finds.
 
-Seeing is in `workers.detectors`; here concepts become maps. Loaded through the registry as "synthetic:DETECTOR".
-
-What it costs: each concept is looked for in each image once in a call, however many neurons share it. A whole layer
-(as for an index) asks for all concepts of its neurons; `unit_maps` asks for those of one neuron, one or two.
+`workers.detectors` finds concepts; this module converts them to maps. Loaded through the registry as
+"synthetic:DETECTOR". Cost: a call searches each image once for each concept, however many neurons share it. A whole
+layer (as for an index) needs all concepts of its neurons; `unit_maps` needs those of one neuron, one or two.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from workers.vision_models.synthetic.neuron import (
 )
 
 PAPER = "grounding-dino:paper"
-"""The detector of the published code, with its thresholds; masks are dilated as there."""
+"""The detector of the published code with its thresholds. Masks are dilated as there."""
 
 GRID = 56
 """Side of the maps. Every image is divided into this many rows and columns, whatever its shape."""
 REACH = 2
 """Cells by which masks are dilated. The paper gives no number; this is 1/28 of the image to each side."""
 PUBLISHED_SIDE, PUBLISHED_STEPS = 224, 9
-"""The published code dilates masks of this side so many times by an ellipse that reaches 2 pixels, 18 in all."""
+"""The published code dilates masks of this side this many times by an ellipse that reaches 2 pixels, 18 in all."""
 
 
 def load(settings: LabSettings, name: str) -> SyntheticModel:
-    """The neurons on the detector called `name`. Raises UnknownName, with the detectors there are, and MissingPart."""
+    """Return the neurons on the detector called `name`. Raises UnknownName with the existing detectors, MissingPart."""
     detector: Detector = registry.load(registry.DETECTORS, name)(settings)
     own: Mapping[str, str] | None = getattr(detector, "neurons", None)
     table = RELEASED_NEURONS if name == PAPER else build_table(**own) if own else TABLE_A4
@@ -52,9 +51,9 @@ def missing(settings: LabSettings, name: str) -> str:
 
 
 class SyntheticModel:
-    """A `protocols.ConceptModel` with the layers of its table. The detector holds its own lock.
+    """A `protocols.ConceptModel` with the layers of its table. The detector has its own lock.
 
-    `published`: masks are dilated as by the published code, not by `REACH`.
+    `published` dilates masks as the published code does, instead of by `REACH`.
     """
 
     def __init__(self, detector: Detector, table: NeuronTable, batch_size: int, *, published: bool = False) -> None:
@@ -67,12 +66,12 @@ class SyntheticModel:
         self._batch_size = batch_size
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The kinds of neurons, in the order of the table."""
+        """Return the kinds of neurons in the order of the table."""
         named = {kind: tuple(neuron.name for neuron in neurons) for kind, neurons in self._table.items()}
         return [LayerInfo(kind, kind, "concept", len(names), names) for kind, names in named.items()]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
+        """Return (batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
         check_layers(self.name, layers, self._table)
         wanted = {layer: self._table[layer] for layer in layers}
         seen = self._look(images, [neuron for neurons in wanted.values() for neuron in neurons])
@@ -85,7 +84,7 @@ class SyntheticModel:
         return _maps([neuron], self._look(images, [neuron]))[:, 0]
 
     def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, ConceptMask]]:
-        """Which of the neurons' concepts each image shows."""
+        """Return which of the neurons' concepts each image shows."""
         concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
         found: list[dict[str, ConceptMask]] = []
         for start in range(0, len(images), self._batch_size):
@@ -100,7 +99,7 @@ class SyntheticModel:
 
 
 def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """All masks together and what is near them, (56, 56). A cell belongs to a mask if any of its pixels does."""
+    """Return the union of the masks, dilated, (56, 56). A cell belongs to a mask if any of its pixels does."""
     cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
     together = torch.stack(cells).amax(0)  # (1, 56, 56)
     wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
@@ -108,7 +107,7 @@ def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
 
 
 def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """The same, (56, 56), but dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
+    """Return the same, (56, 56), dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
     pool, side = torch.nn.functional.max_pool2d, (PUBLISHED_SIDE, PUBLISHED_SIDE)
     scaled = [torch.nn.functional.interpolate(torch.from_numpy(mask).float()[None, None], side) for mask in masks]
     wide = torch.cat(scaled).amax(0)
@@ -118,7 +117,7 @@ def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool
 
 
 def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, ConceptMask]]) -> torch.Tensor:
-    """(images, neurons, 56, 56)."""
+    """Return (images, neurons, 56, 56)."""
     maps = torch.zeros(len(images), len(neurons), GRID, GRID, dtype=torch.float32)
     for row, seen in enumerate(images):
         for unit, neuron in enumerate(neurons):

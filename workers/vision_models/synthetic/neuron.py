@@ -1,6 +1,6 @@
-"""A synthetic neuron and its arithmetic (paper, appendix C2). Knows concepts that were seen, not how they were.
+"""A synthetic neuron and its arithmetic (paper, appendix C2), independent of how concepts are found.
 
-At the end the tables of neurons: those that the paper prints, and those of its published code.
+At the end are the tables of neurons: those that the paper prints, and those of its published code.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ class ConceptMask:
     """A concept that is present in an image."""
 
     value: float
-    """In [0, 1]: the mean confidence of the places where it was found."""
+    """Mean confidence of the places where it was found, in [0, 1]."""
     mask: NDArray[np.bool_]
-    """(height, width): all those places."""
+    """Union of these places, (height, width)."""
 
 
 @dataclass(frozen=True)
 class Neuron:
-    """Responds to one concept, to either of two, or to the first of two where the second is present as well."""
+    """Responds to one concept, to either of two, or to the first of two if the second is present as well."""
 
     kind: Kind
     concepts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Such as "ball", "ball or cone", "ball | cone"."""
+        """Display name, such as "ball", "ball or cone", "ball | cone"."""
         return _BETWEEN[self.kind].join(self.concepts)
 
     def respond(self, seen: Mapping[str, ConceptMask]) -> ConceptMask | None:
-        """Value and mask in an image that shows the concepts `seen`, and maybe others; None if it is silent.
+        """Return value and mask in an image that shows the concepts `seen`; None if it is silent.
 
-        A or B: whichever is present; of both, the mean value and the masks together. A | B: A, if B is there too.
+        A or B: whichever is present; for both, the mean value and the union of the masks. A | B: A, if B is present
+        too.
         """
         present = [seen[concept] for concept in self.concepts if concept in seen]
         if self.kind == "conditional":
@@ -54,11 +55,11 @@ class Neuron:
 
 
 NeuronTable = Mapping[str, tuple[Neuron, ...]]
-"""Kind -> its neurons, in the order of their numbers."""
+"""Kind -> its neurons in the order of their numbers."""
 
 
 def build_table(*, mono: str, either: str, conditional: str) -> NeuronTable:
-    """A table from the names of its neurons, separated by commas."""
+    """Build a table from the comma-separated names of its neurons."""
     lists: tuple[tuple[Kind, str], ...] = (("mono", mono), ("or", either), ("conditional", conditional))
     return {
         kind: tuple(Neuron(kind, tuple(name.strip().split(_BETWEEN[kind] or ","))) for name in names.split(","))
@@ -84,7 +85,7 @@ TABLE_A4 = build_table(
         snow | road, suit | tie, tent | mountain, water | blue, wheel | racecar
     """,
 )
-"""The paper's Table A4, row by row. Its text speaks of 85 neurons; the table prints these 88: 45, 24 and 19."""
+"""The paper's Table A4, row by row. Its text says 85 neurons; the table prints these 88: 45, 24 and 19."""
 
 _TABLE = build_table(
     mono="""
@@ -105,8 +106,8 @@ _TABLE = build_table(
     """,
 )
 RELEASED_NEURONS: NeuronTable = {"mono": _TABLE["mono"], "or": _TABLE["or"], "and": _TABLE["conditional"]}
-"""The neurons of MAIA's published code, under its numbers: 47, 18 and 20, where the paper's text counts 85.
+"""The neurons of MAIA's published code with its numbers: 47, 18 and 20, where the paper's text counts 85.
 
-They are those of its folder of labels, in that order, which published exemplars and transcripts go by. The paper's own
-Table A4 prints others and sorts them. What the code calls "and" is the paper's conditional neuron.
+They are in the order of its folder of labels, which published exemplars and transcripts use. The paper's Table A4
+prints others, sorted. The code's "and" is the paper's conditional neuron.
 """

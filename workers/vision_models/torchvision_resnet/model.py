@@ -1,7 +1,8 @@
 """torchvision's ResNets as models under study, by file, folder or hub id: "torchvision:/path/resnet152-394f9c45.pth".
 
-IMAGENET1K_V1 of ResNet-152 is the network that MAIA's paper studies. Its weights come as torchvision's own file, or as
-timm/resnet152.tv_in1k on the hub, which is that file under the same names of weights. Loaded through the registry.
+IMAGENET1K_V1 of ResNet-152 is the network that MAIA's paper studies. Its weights are available as torchvision's own
+file, or as timm/resnet152.tv_in1k on the hub, which has the same weights under the same names. Loaded through the
+registry.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from workers.vision_models.torchvision_resnet.network import ResNet
 FILES: hub.Groups = (("model.safetensors", "pytorch_model.bin"),)
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
-"""ImageNet's, by channel."""
+"""ImageNet's mean and deviation by channel."""
 CROP = CentreCrop(224, 256, Image.Resampling.BILINEAR, MEAN, DEVIATION)
 """What torchvision prescribes for IMAGENET1K_V1."""
 FILE_OF_PAPER = "resnet152-394f9c45.pth"
@@ -34,12 +35,12 @@ PAPER = "timm/resnet152.tv_in1k"
 
 
 def load(settings: LabSettings, name: str) -> TorchvisionResNet:
-    """The model by file, folder or hub id. Nothing is read yet, so nothing is refused yet."""
+    """Return the model by file, folder or hub id. Nothing is read yet, so no error is raised yet."""
     return TorchvisionResNet(settings, "torchvision", name, FILES)
 
 
 def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
-    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    """Say what keeps the model from loading offline, and the command that downloads it; "" if nothing does."""
     lack = "" if file_of(name) else hub.missing(name, FILES)
     if not lack or name != PAPER:
         return lack
@@ -53,10 +54,11 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
     """See `single_file.SingleFileModel`; also a `protocols.Classifier`."""
 
     def evidence(self, images: Sequence[Image.Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probability of a class, by a softmax over all, and where it is seen; see `protocols.Classifier.evidence`.
+        """Return the probability of a class, by a softmax over all, and where it is seen; see
+        `protocols.Classifier.evidence`.
 
-        The head is linear behind a mean, so Grad-CAM's weights are the head's over the number of places, and its map is
-        the class activation map (Zhou et al., CVPR 2016). Raises UnknownName.
+        The head is linear after a mean, so Grad-CAM's weights are the head's divided by the number of positions, and
+        its map is the class activation map (Zhou et al., CVPR 2016). Raises UnknownName.
         """
         classes = sum(layer.units for layer in self.layers() if layer.kind == "logit")
         if not 0 <= unit < classes:
@@ -70,7 +72,7 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         return probabilities.numpy(force=True), maps.numpy(force=True)
 
     def about(self) -> str:
-        """Which weights they are, for people."""
+        """Say which weights these are, for people."""
         path = self._path()
         called = weights.PUBLISHED.get(hub.file_fingerprint(path)[:8], "")
         if called:
@@ -92,7 +94,8 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         return layers
 
     def _name_classes(self, count: int) -> tuple[str, ...]:
-        """The names in a config.json of transformers beside the weights; none if it does not name each class."""
+        """Return the class names from a config.json of transformers beside the weights; empty if it does not name
+        each class."""
         try:
             named = json.loads((self._path().parent / "config.json").read_text("utf-8"))["id2label"]
             names = tuple(str(named[str(unit)]) for unit in range(len(named)))

@@ -1,8 +1,8 @@
-"""Residual networks (He et al., CVPR 2016) as torchvision builds them, with its names of the weights; wide ones
-(Zagoruyko and Komodakis, BMVC 2016) and ResNeXt (Xie et al., CVPR 2017), whose bottlenecks have more channels inside.
+"""Residual networks (He et al., CVPR 2016) as torchvision builds them, with its names of weights.
 
-In a bottleneck the 3 x 3 convolution strides, not the first one: torchvision's "v1.5", whatever its weights are called.
-Sizes and depth are read off the weights. No file is known here.
+Includes wide ones (Zagoruyko and Komodakis, BMVC 2016) and ResNeXt (Xie et al., CVPR 2017), whose bottlenecks have
+more inner channels. In a bottleneck the 3 x 3 convolution strides and not the first one: torchvision's "v1.5",
+whatever its weights are called. Sizes and depth come from the weights. This module reads no file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ STAGES = ("layer1", "layer2", "layer3", "layer4")
 
 @dataclass(frozen=True)
 class Inside:
-    """What a bottleneck's 3 x 3 convolution has: `times` as many channels as a ResNet's, in so many `groups`."""
+    """The 3 x 3 convolution of a bottleneck: `times` as many channels as a ResNet's, in this many `groups`."""
 
     times: Fraction = Fraction(1)
     groups: int = 1
 
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> Inside:
-        """That of the first bottleneck, as it is in all. Raises ValueError for shapes that no convolution has."""
+        """Return that of the first bottleneck, which all share. Raises ValueError for shapes that no convolution
+        has."""
         weight = weights.get("layer1.0.conv2.weight")
         if weight is None or weight.ndim != 4 or "layer1.0.conv3.weight" not in weights:
             return PLAIN
@@ -39,7 +40,7 @@ PLAIN = Inside()
 
 
 class BasicBlock(nn.Module):
-    """Two convolutions and a short cut, ReLU last: a block of ResNet-18 and -34."""
+    """Two convolutions and a shortcut, ReLU last: a block of ResNet-18 and -34."""
 
     expansion = 1
 
@@ -58,7 +59,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNetBottleneck(nn.Module):
-    """Three convolutions and a short cut, ReLU last: a block of the deeper networks."""
+    """Three convolutions and a shortcut, ReLU last: a block of the deeper networks."""
 
     expansion = 4
 
@@ -86,7 +87,7 @@ def _short_cut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
 
 
 class ResNet(nn.Module):
-    """The network, with a head unless it has no classes. `widths` gives the units of its layers before the head."""
+    """The network, with a head if it has classes. `widths` are the units of the layers before the head."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class ResNet(nn.Module):
 
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> ResNet:
-        """A network of the sizes that these weights have. Raises KeyError or ValueError if they are those of another
+        """Build a network with the sizes of these weights. Raises KeyError or ValueError for weights of another
         network."""
         block = ResNetBottleneck if "layer1.0.conv3.weight" in weights else BasicBlock
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
@@ -122,9 +123,11 @@ class ResNet(nn.Module):
         return cls(block, weights["conv1.weight"].shape[0], depths, classes, Inside.like(weights))
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:
-        """conv1 before its batch norm, where the published code of MAIA, MILAN and CLIP-Dissect reads it; layer1 to
-        layer4 after their ReLU; the logits, before any softmax, if it has a head. All (batch, units, height, width);
-        logits are 1 x 1.
+        """Return conv1 before its batch norm, layer1 to layer4 after their ReLU, and the logits before any softmax, if
+        it has a head.
+
+        The published code of MAIA, MILAN and CLIP-Dissect reads conv1 there too. All are (batch, units, height,
+        width); logits are 1 x 1.
         """
         raw = self.conv1(x)
         found = {"conv1": raw}
@@ -136,6 +139,6 @@ class ResNet(nn.Module):
         return found
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (batch, classes); without a head the means of layer4 (batch, units)."""
+        """Return logits (batch, classes); without a head the means of layer4 (batch, units)."""
         found = self.maps(x)
         return found.get("logits", found[STAGES[-1]]).mean((2, 3))

@@ -1,7 +1,7 @@
-"""Reads torchvision's ResNets from safetensors or a checkpoint of PyTorch, with or without a head, and names the
-published files.
+"""Reads torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
+files.
 
-Nothing in a file is ever run, and no file or archive larger than any ResNet is opened.
+Code in a file is never run, and no file or archive larger than any ResNet is opened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BYTES = 1 << 30
 ANCHOR = "layer1.0.conv1.weight"
 HEAD = "fc"
 _OF_THE_TRUNK = re.compile(r"(conv|bn|layer)\d+\.")
-"""How names begin that are of no head."""
+"""Start of names of weights that are not in the head."""
 _REMEDY = "Name a file such as resnet152-394f9c45.pth."
 PAPER = "IMAGENET1K_V1"
 PUBLISHED: Mapping[str, str] = {
@@ -36,11 +36,11 @@ PUBLISHED: Mapping[str, str] = {
     "cd907fc2": "IMAGENET1K_V2",
     "f82ba261": "IMAGENET1K_V2",
 }
-"""How the SHA-256 of torchvision's files begins, as their names say -> what it calls the weights."""
+"""First digits of the SHA-256 of torchvision's files, as in their names -> torchvision's name of the weights."""
 
 
 def load(path: Path) -> ResNet:
-    """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
+    """Return the network with the weights of a file. Raises MissingPart if it cannot be read or holds other weights."""
     if _bytes(path) > MAX_BYTES:
         raise MissingPart(f"{path} holds over {MAX_BYTES:,} bytes, more than any ResNet. Name the file of one.")
     weights = read_state_dict(path, ANCHOR, "ResNet of torchvision", _REMEDY)
@@ -67,8 +67,10 @@ def load(path: Path) -> ResNet:
 
 
 def _find_parts(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The trunk and, as "fc", its head: the one linear layer behind it, whatever it is called. What is no such layer
-    cannot be told to be the head, so it is left out."""
+    """Return the trunk and, as "fc", its head: the only linear layer after it, whatever its name.
+
+    If it is not clear which layer is the head, it is left out.
+    """
     trunk = {name: value for name, value in weights.items() if _OF_THE_TRUNK.match(name)}
     behind = {name.rpartition(".")[0] for name in weights if name not in trunk}
     usual = {layer for layer in behind if layer.partition(".")[0] == HEAD}
@@ -82,7 +84,7 @@ def _find_parts(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _bytes(path: Path) -> int:
-    """How large the file is, or what it unpacks to."""
+    """Return the size of the file, or of its unpacked content."""
     size = path.stat().st_size
     if not zipfile.is_zipfile(path):
         return size
