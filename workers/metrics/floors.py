@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workers.metrics.intervals import CONFIDENCE
+from workers.metrics.natural_intervals import bound_draws, draw_weights
 from workers.record.estimates import Estimate
 from workers.record.label_checks import FloorFigure
 
@@ -22,8 +22,6 @@ Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
 """Floors below which nothing is said of how they vary, and so no interval is given."""
-_BLOCK = 4_000_000
-"""Numbers held at a time while resampling."""
 _FLAT = 1e-12
 """Variance, of standardised values, below which they count as constant."""
 
@@ -74,11 +72,8 @@ def score_floors(
 def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
     """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
     resamples)."""
-    rng, size = np.random.default_rng(seed), max(1, _BLOCK // max(rows.n, 1))
-    sizes = [min(size, resamples - start) for start in range(0, resamples, size)]
-    return np.concatenate(
-        [rows.score(rng.standard_exponential((rows.n, some)) * weights[:, None]) for some in sizes], 2
-    )
+    drawn = draw_weights(np.ones(rows.n), resamples, seed)
+    return np.concatenate([rows.score(np.ascontiguousarray((block * weights).T)) for block in drawn], 2)
 
 
 def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Generator) -> FloorFigure:
@@ -122,9 +117,7 @@ def _find_interval(
     further = rng.standard_t(count - 1, len(label)) * np.sqrt(own_spread * (1 + 1 / count))
     # 3. The label less the mean, by the same images
     drawn = label - floors.mean(axis=0)
-    shift = 2 * (float(drawn.mean()) - above)
-    low, high = np.quantile(drawn + further, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return float(min(above, low, low - shift)), float(max(above, high, high - shift))
+    return bound_draws(above, drawn + further, bias=float(drawn.mean()) - above)
 
 
 class _Rows:

@@ -1,4 +1,5 @@
-"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several."""
+"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several. Holm's adjustment
+is not in SciPy; Benjamini's and Hochberg's is, and `record.estimates` has it for pages too."""
 
 from __future__ import annotations
 
