@@ -1,5 +1,7 @@
-"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several. Holm's adjustment
-is not in SciPy; Benjamini's and Hochberg's is, and `record.estimates` has it for pages too."""
+"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several.
+
+SciPy lacks Holm's adjustment. It has Benjamini's and Hochberg's, which `record.estimates` applies for pages too.
+"""
 
 from __future__ import annotations
 
