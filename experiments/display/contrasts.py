@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from experiments.core.scene_changes import list_contexts
 from experiments.display.effect_sizes import separate, standardize
 from experiments.display.evidence import Evidence
 from experiments.display.image_cards import LoggedImage
 from experiments.display.label_meaning import scenes
+from experiments.display.scene_changes import list_contexts
 from experiments.display.strips import Strip
 from experiments.models import Run
 from workers.record.stated_biases import StatedBias, find_sides, read_statements

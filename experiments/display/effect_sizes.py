@@ -7,12 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from statistics import fmean, variance
 
+from workers.record.estimates import find_student
 from workers.record.figures import figure
-
-T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""The 0.975 quantile of Student's t with 1 to 10 degrees of freedom."""
-Z = 1.959964
-"""The 0.975 quantile of the normal distribution."""
 
 
 def separate(above: Sequence[float], below: Sequence[float]) -> float | None:
@@ -58,12 +54,10 @@ def bound_mean(values: Sequence[float], within: tuple[float, float] | None = Non
     never exceeds them: the model of Papke and Wooldridge (1996), "Econometric methods for fractional response
     variables", Journal of Applied Econometrics 11(6), with an intercept alone. It does not apply to values beyond
     the ends.
-
-    Quantiles of t beyond the table by the expansion of Cornish and Fisher (Abramowitz and Stegun 1964, 26.7.5).
     """
     if len(values) < 2:
         return None
-    mean, margin = fmean(values), _quantile(len(values) - 1) * math.sqrt(variance(values) / len(values))
+    mean, margin = fmean(values), find_student(len(values) - 1) * math.sqrt(variance(values) / len(values))
     if within is None or min(values) < within[0] or max(values) > within[1]:
         return mean - margin, mean + margin
     low, width = within[0], within[1] - within[0]
@@ -77,10 +71,3 @@ def bound_mean(values: Sequence[float], within: tuple[float, float] | None = Non
 def _invert_logit(value: float) -> float:
     """Return the share with this logit, without overflow at either end."""
     return 1 / (1 + math.exp(-value)) if value > 0 else 1 - 1 / (1 + math.exp(value))
-
-
-def _quantile(freedom: int) -> float:
-    """Return the 0.975 quantile of t."""
-    if freedom <= len(T_QUANTILES):
-        return T_QUANTILES[freedom - 1]
-    return Z + (Z**3 + Z) / (4 * freedom) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * freedom**2)

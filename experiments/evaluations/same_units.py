@@ -5,16 +5,16 @@ Comparisons are paired by unit. Several scores of one agent for a unit are avera
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean
 
 from django.db.models import Avg, QuerySet
 
 from experiments.core.system_names import Names
+from experiments.display.effect_sizes import bound_mean
 from experiments.display.plots import IntervalRow, Plot, draw_intervals
 from experiments.evaluations.scores import MEASURES, find_measured, name_group
 from experiments.models import Run
@@ -96,24 +96,8 @@ def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place,
 
 
 def _estimate_mean(values: Sequence[float]) -> Estimate:
-    """Return the mean with Student's 95 % interval; without one for fewer than `MIN_UNITS` values."""
-    mean, n = fmean(values), len(values)
-    if n < MIN_UNITS:
+    """The mean with Student's 95 % interval; without one of fewer than `MIN_UNITS` values."""
+    mean, n, ends = fmean(values), len(values), bound_mean(values)
+    if n < MIN_UNITS or ends is None:
         return Estimate(mean, n=n, why=f"{n} units in common are too few for an interval: it takes {MIN_UNITS}")
-    half = _find_quantile(n - 1) * stdev(values) / math.sqrt(n)
-    return Estimate(mean, mean - half, mean + half, n)
-
-
-def _find_quantile(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t for at least 4 degrees of freedom, to three digits.
-
-    Uses the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5).
-    """
-    z = NormalDist().inv_cdf(0.975)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+    return Estimate(mean, *ends, n)

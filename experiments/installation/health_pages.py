@@ -1,19 +1,24 @@
-"""Health checks without signing in: does the web process answer, and does everything that it needs?
+"""What watches the installation asks: whether the web process answers, whether all that it needs does, and `/metrics`.
 
-Only signed-in users see reasons.
+The first two need no account, and strangers are told no reason; figures need the token of the settings, or an admin.
 """
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.installation.health import probe
+from experiments.installation.metrics import write_metrics
+from experiments.models import Role
 
 UNREADY = 503
+_KIND = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @require_safe
@@ -35,3 +40,21 @@ def readyz(request: HttpRequest) -> JsonResponse:
     tells = not found["database"] and access.role_in(request) is not None
     parts = {name: "ok" if not why else why if tells else "not ready" for name, why in found.items()}
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else UNREADY)
+
+
+@require_safe
+@never_cache
+@login_not_required
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The figures; for others there is nothing here."""
+    if not _may_read(request):
+        raise Http404("There is nothing here.")
+    return HttpResponse(write_metrics(), content_type=_KIND)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    token = settings.METRICS_TOKEN
+    if token and scheme.lower() == "bearer":
+        return constant_time_compare(given.strip(), token)
+    return access.role_in(request) == Role.ADMIN

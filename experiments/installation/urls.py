@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from experiments.installation import health_pages, metrics_page, pages
+from experiments.installation import health_pages, pages
 
 urlpatterns: list[URLPattern] = [
     path("", pages.overview, name="overview"),
     path("healthz", health_pages.healthz, name="healthz"),
     path("readyz", health_pages.readyz, name="readyz"),
-    path("metrics", metrics_page.metrics, name="metrics"),
+    path("metrics", health_pages.metrics, name="metrics"),
     path("pulse/", pages.show_status, name="pulse"),
     path("settings/", RedirectView.as_view(pattern_name="settings-models"), name="settings"),
     path("settings/models/", pages.models, name="settings-models"),

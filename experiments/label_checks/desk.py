@@ -17,9 +17,14 @@ from django.urls import reverse
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.visibility import visible_to
-from experiments.label_checks import actions, answers_csv
+from experiments.label_checks import actions
 from experiments.label_checks.questions import count_wanted, list_judges, list_open
 from experiments.models import LabelCheck, PresenceAnswer, PresenceChoice, PresenceQuestion, Role
+
+_COLUMNS = (
+    "check", "label", "position", "image", "dataset_position", "draws", "weight", "expected",
+    "judge", "answer", "seconds", "time",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class CheckDesk:
     GIVEN: ClassVar[Verb] = Verb.IMAGE_JUDGED
     UNDONE: ClassVar[Verb] = Verb.JUDGEMENT_UNDONE
     CLOSES: ClassVar[Role] = actions.STARTS
-    COLUMNS: ClassVar[Sequence[str]] = answers_csv.COLUMNS
+    COLUMNS: ClassVar[Sequence[str]] = _COLUMNS
 
     @classmethod
     def find(cls, pk: int) -> CheckDesk | None:
@@ -135,7 +140,7 @@ class CheckDesk:
         return "" if self.row.questions.exists() else "People were not asked about images of this check."
 
     def list_rows(self) -> Iterator[Sequence[Any]]:
-        return answers_csv.list_rows(self.row)
+        return _list_answers(self.row)
 
 
 def _draw_lot(user: User, question: PresenceQuestion) -> bytes:
@@ -157,3 +162,22 @@ def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
 def _count_left(answers: Sequence[tuple[int, int]], wanted: int) -> tuple[int, int]:
     """`answers` holds, for each image, the number of answers and of this person's answers."""
     return len(answers), sum(count < wanted and not own for count, own in answers)
+
+
+def _list_answers(check: LabelCheck) -> Iterator[Sequence[Any]]:
+    """A row for each answer; one with empty columns for an image without any."""
+    for question in check.questions.prefetch_related("answers__user"):
+        known = _question_cells(check, question)
+        for cells in [_answer_cells(each) for each in question.answers.all()] or [[None] * 4]:
+            yield [*known, *cells]
+
+
+def _question_cells(check: LabelCheck, question: PresenceQuestion) -> list[Any]:
+    natural = question.expected is None
+    sampled = [question.draws, question.weight] if natural else [None, None]
+    place = [question.position, question.image_id, question.probe_position]
+    return [check.pk, check.text, *place, *sampled, question.expected]
+
+
+def _answer_cells(answer: PresenceAnswer) -> list[Any]:
+    return [answer.user.get_username(), answer.answer, answer.seconds, answer.created]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +17,13 @@ from experiments.core.audit import Verb
 from experiments.core.thumbnails import ImageUrls
 from experiments.core.visibility import visible_to
 from experiments.models import Judge, NotificationKind, Pair, PairwiseTrial, Role, Vote
-from experiments.pairwise import actions, judging, votes_csv
+from experiments.pairwise import actions, judging, sources
+from experiments.pairwise.results import name_of, preferred_source
+
+_COLUMNS = (
+    "trial", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
+    "judge", "judged_by", "answer", "preferred", "shown_first", "seconds", "time", "reply",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class TrialDesk:
     GIVEN: ClassVar[Verb] = Verb.VOTE_CAST
     UNDONE: ClassVar[Verb] = Verb.VOTE_UNDONE
     CLOSES: ClassVar[Role] = actions.MANAGES
-    COLUMNS: ClassVar[Sequence[str]] = votes_csv.COLUMNS
+    COLUMNS: ClassVar[Sequence[str]] = _COLUMNS
 
     @classmethod
     def find(cls, pk: int) -> TrialDesk | None:
@@ -133,4 +140,25 @@ class TrialDesk:
         return ""
 
     def list_rows(self) -> Iterator[Sequence[Any]]:
-        return votes_csv.list_rows(self.row)
+        return _list_votes(self.row)
+
+
+def _list_votes(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
+    """A row for each vote; one with empty columns for a pair without any."""
+    votes: dict[int, list[Vote]] = defaultdict(list)
+    for vote in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
+        votes[vote.pair_id].append(vote)
+    for pair in visible_to(trial.pairs.select_related("original")).order_by("position"):
+        repeats = pair.original.position if pair.original else None
+        said = (sources.words(pair.source_a), pair.text_a, sources.words(pair.source_b), pair.text_b)
+        known = [trial.name, pair.position, pair.kind, repeats, pair.unit_name, pair.truth, *said]
+        for cells in [_vote_cells(vote) for vote in votes[pair.pk]] or [[None] * 8]:
+            yield [*known, *cells]
+
+
+def _vote_cells(vote: Vote) -> list[Any]:
+    by = "person" if vote.judge.user_id else "backbone"
+    source = preferred_source(vote)
+    won = sources.words(source) if source else ""
+    first = "b" if vote.swapped else "a"
+    return [name_of(vote.judge), by, vote.answer, won, first, vote.seconds, vote.time, vote.reply]

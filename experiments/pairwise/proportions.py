@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+
+from workers.record.estimates import NORMAL_QUANTILE, bound_share, find_student
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,6 @@ def measure_proportion(votes: Sequence[tuple[Hashable, bool]]) -> Proportion:
     number comes from the variance between units, with Student's t for few units (Korn and Graubard 1998). If all
     votes agree, it is the number of units.
     """
-    from scipy.stats import norm, t
-
     n, hits = len(votes), sum(holds for _, holds in votes)
     if not n:
         return Proportion(hits, n)
@@ -56,13 +55,6 @@ def measure_proportion(votes: Sequence[tuple[Hashable, bool]]) -> Proportion:
         for unit, holds in votes:
             errors[unit] += holds - share
         variance = sum(each**2 for each in errors.values()) * len(units) / (len(units) - 1) / n**2
-        # 3. Effective number of votes, reduced for few units
-        few = float(norm.ppf(0.975) / t.ppf(0.975, len(units) - 1)) ** 2
+        few = (NORMAL_QUANTILE / find_student(len(units) - 1)) ** 2
         size = min(float(n), share * (1 - share) * few / variance) if variance > 0 else float(n)
-    # 4. Wilson's interval for that number
-    z = float(norm.ppf(0.975))
-    bend = z * z / size
-    middle = (share + bend / 2) / (1 + bend)
-    reach = z * sqrt(share * (1 - share) / size + bend / (4 * size)) / (1 + bend)
-    low, high = max(0.0, middle - reach) if hits else 0.0, min(1.0, middle + reach) if hits < n else 1.0
-    return Proportion(hits, n, share, low, high, len(units))
+    return Proportion(hits, n, share, *bound_share(share, size), len(units))

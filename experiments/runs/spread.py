@@ -8,6 +8,7 @@ from math import sqrt
 from statistics import mean, stdev
 
 from experiments.models import Run
+from workers.record.estimates import find_student
 from workers.record.statuses import Status
 
 RECORDED = 300
@@ -38,10 +39,8 @@ class Spread:
         usual, recorded = mean(values) * count, len(values)
         if recorded == 1:
             return cls(usual, ONCE * usual)
-        from scipy.stats import t
-
         error = stdev(values) * sqrt(count + count * count / recorded)
-        return cls(usual, usual + float(t.ppf(SURE, recorded - 1)) * error)
+        return cls(usual, usual + find_student(recorded - 1, SURE) * error)
 
     @property
     def low(self) -> float:

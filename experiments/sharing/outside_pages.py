@@ -6,9 +6,9 @@ unknown links get the same response after the same query.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_not_required
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -17,13 +17,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from experiments.core.display_name import person
+from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.models import Event, Observation, Run, Share
-from experiments.sharing import shared_run, shared_study
-from experiments.studies.lists import find_run, has_exemplar, list_runs
-from workers.record.events import ExperimentEnded
+from experiments.sharing import shared_run
+from experiments.sharing.shared_run import SharedImages
+from experiments.studies import parts
+from experiments.studies.lists import find_run, has_exemplar, list_items, list_runs
+from workers.record.events import Audience, ExperimentEnded
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -77,7 +81,7 @@ def page(request: HttpRequest, share: Share) -> HttpResponse:
     if share.run:
         context = shared_run.read_shared_run(share, share.run, token, request.GET)
         return render(request, "sharing/shared/page.html", context)
-    return render(request, "sharing/shared/study.html", shared_study.read_shared_study(share, token, request.GET))
+    return render(request, "sharing/shared/study.html", _read_shared_study(share, token, request.GET))
 
 
 @_serve_share
@@ -132,3 +136,22 @@ def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
         if any(key in (each.image, each.masked, each.map.image if each.map else None) for each in images):
             return True
     return False
+
+
+def _read_shared_study(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
+    """All that the template shows."""
+    study, names, pictures = share.study, Names(None), SharedImages(token)
+    assert study is not None, "a link to a run has another page"
+    items = list_items(study, names)
+    page = Page.of(params, len(items), parts.PAGE_SIZE)
+    reader = parts.StudyReader(names, Audience.LINK, lambda run: reverse("shared-run", args=[token, run.pk]), pictures)
+    return {
+        "share": share,
+        "study": study,
+        "author": person(study.owner) if share.show_names else "",
+        "parts": parts.draw_parts(items[page.start : page.end], reader, page.first),
+        "pictures": pictures,
+        "names": names,
+        "page": page,
+        "team": False,
+    }

@@ -17,10 +17,11 @@ from operator import or_
 from django.core.cache import cache
 from django.db.models import Q
 
-from experiments.core import label_nearness, queue
+from experiments.core import queue
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Label, Layer
+from experiments.units import label_nearness
 from experiments.units.label_groups import read_words
 from experiments.units.tiles import Place, UnitTile, read_tiles
 

@@ -12,11 +12,11 @@ from ninja import Field, Query, Router, Schema
 
 from experiments.api.entry import allow
 from experiments.api.fields import Words
-from experiments.core import access, label_nearness
+from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.models import Label
-from experiments.units import label_search
+from experiments.units import label_nearness, label_search
 from experiments.units.label_search import FoundUnit, Meant
 
 MEANT = "by-meaning"

@@ -23,7 +23,7 @@ from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import held_out, sampling
 from workers.jobs.label_checks.check import run_check
 from workers.jobs.laboratory import laboratory
-from workers.metrics.judge_agreement import measure_agreement
+from workers.metrics.judge_error import measure_agreement
 from workers.protocols import Picture, no_progress
 from workers.record.label_checks import CheckResult, NaturalResult
 

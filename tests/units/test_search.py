@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
-from experiments.core import label_nearness
-from experiments.core.label_nearness import LabelAnswer
 from experiments.models import Label, LabelCheck, Run, Unit, VisionModelRow
+from experiments.units import label_nearness
+from experiments.units.label_nearness import LabelAnswer
 from tests.support.blind_runs import NUMBER, catalogue, queued
 from tests.support.people import signed_in
 from tests.support.queued import waiting_in

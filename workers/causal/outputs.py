@@ -20,7 +20,7 @@ from workers.metrics.intervals import estimate_difference, estimate_mean, estima
 from workers.metrics.significance import compare_ranks
 from workers.protocols import Scale, probabilities
 from workers.record.causal import MAX_LISTED, ClassChange, ControlEffect, ImageEffect
-from workers.record.estimates import FALSE_DISCOVERIES, Estimate, benjamini_hochberg
+from workers.record.estimates import Estimate, benjamini_hochberg, is_discovery
 from workers.sparse.output_effect import diverge, find_same
 
 Rows = NDArray[np.bool_]
@@ -114,6 +114,6 @@ def _keep_above_zero(figure: Estimate) -> Estimate:
 
 def _direct(change: Estimate, adjusted_p: float | None) -> Literal["falls", "rises", ""]:
     """Return the direction of a class, if its interval excludes 0 and the adjusted test agrees."""
-    if change.low is None or change.high is None or adjusted_p is None or adjusted_p > FALSE_DISCOVERIES:
+    if change.low is None or change.high is None or not is_discovery(adjusted_p):
         return ""
     return "falls" if change.high < 0 else "rises" if change.low > 0 else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from django.conf import settings
 
-from experiments.core import label_nearness
-from experiments.core.label_nearness import LabelAnswer
 from experiments.models import Label
+from experiments.units import label_nearness
+from experiments.units.label_nearness import LabelAnswer
 from workers.errors import MissingPart
 from workers.sentences import load_sentences
 

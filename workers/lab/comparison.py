@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.lab.imaging import bright_region
+from workers.metrics.ranking import area_under_curve
 from workers.protocols import Dataset, Progress, PublishedLayer, VisionModel, visible_part
 
 UNITS = 16
@@ -141,6 +142,7 @@ def _order(activations: NDArray[np.float64]) -> float:
     for unit in range(len(activations)):
         own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()
         if others.size:
-            above = (own[:, None] > others).mean() + (own[:, None] == others).mean() / 2
-            areas.append(float(above))
+            # NaN, as of a model that overflows, wins no pair
+            own, others = np.where(np.isnan(own), -np.inf, own), np.where(np.isnan(others), np.inf, others)
+            areas.append(area_under_curve(own, others))
     return float(np.mean(areas)) if areas else float("nan")

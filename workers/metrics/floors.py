@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workers.metrics.intervals import CONFIDENCE
+from workers.metrics.natural_intervals import bound_draws, draw_weights
 from workers.record.estimates import Estimate
 from workers.record.label_checks import FloorFigure
 
 Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
-"""Minimum number of floors for an interval."""
-_BLOCK = 4_000_000
-"""Numbers in memory at a time while resampling."""
+"""Floors below which nothing is said of how they vary, and so no interval is given."""
 _FLAT = 1e-12
 """Standardized values with a smaller variance count as constant."""
 
@@ -71,13 +69,10 @@ def score_floors(
 
 
 def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
-    """Return r and AUPRC of each row, (2, rows, resamples), in Bayesian bootstraps (Rubin 1981) that draw the same
-    images for all rows."""
-    rng, size = np.random.default_rng(seed), max(1, _BLOCK // max(rows.n, 1))
-    sizes = [min(size, resamples - start) for start in range(0, resamples, size)]
-    return np.concatenate(
-        [rows.score(rng.standard_exponential((rows.n, some)) * weights[:, None]) for some in sizes], 2
-    )
+    """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
+    resamples)."""
+    drawn = draw_weights(np.ones(rows.n), resamples, seed)
+    return np.concatenate([rows.score(np.ascontiguousarray((block * weights).T)) for block in drawn], 2)
 
 
 def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Generator) -> FloorFigure:
@@ -120,9 +115,7 @@ def _find_interval(
     further = rng.standard_t(count - 1, len(label)) * np.sqrt(own_spread * (1 + 1 / count))
     # 3. The label less the mean, by the same images
     drawn = label - floors.mean(axis=0)
-    shift = 2 * (float(drawn.mean()) - above)
-    low, high = np.quantile(drawn + further, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return float(min(above, low, low - shift)), float(max(above, high, high - shift))
+    return bound_draws(above, drawn + further, bias=float(drawn.mean()) - above)
 
 
 class _Rows:

@@ -36,6 +36,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from workers.metrics.detection_sample import (
     MIN_IMAGES,
@@ -138,8 +139,7 @@ def find_neighbours(
 def measure_neighbours(table: ArrayLike, neighbours: tuple[NeighbourUnit, ...]) -> Floats:
     """Return the highest rank of each image in any of these units, (n,), in [0, 1]. Equal activations share a rank."""
     values = np.asarray(table, np.float64)[:, [each.unit for each in neighbours]]
-    ranks = [np.searchsorted(np.sort(column), column, side="right") / len(column) for column in values.T]
-    return np.max(ranks, axis=0).astype(np.float64)
+    return np.asarray(stats.rankdata(values, "max", axis=0).max(1) / len(values), np.float64)
 
 
 def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -152,10 +152,8 @@ def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Fl
 
 
 def _find_quantile(acts: Floats, weights: Floats) -> float:
-    """Return the activation below which `LOW_QUANTILE` of the weight lies."""
-    order = np.argsort(acts, kind="stable")
-    passed = np.searchsorted(np.cumsum(weights[order]), LOW_QUANTILE * weights.sum())
-    return float(acts[order][min(int(passed), len(acts) - 1)])
+    """The activation up to which `LOW_QUANTILE` of the weight lies."""
+    return float(np.quantile(acts, LOW_QUANTILE, weights=weights, method="inverted_cdf"))
 
 
 def _choose_hardest(dim: Places, hardness: Floats, weights: Floats, rng: np.random.Generator) -> Places:

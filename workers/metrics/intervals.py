@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
-from workers.record.estimates import Estimate
+from workers.record.estimates import CONFIDENCE, NORMAL_QUANTILE, Estimate, bound_share, find_student
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 _NEAR = 1e-9
 
 
 def estimate_share(hits: float, n: int) -> Estimate:
-    """Estimate the share of `hits` in `n` with Wilson's interval (1927), which stays in [0, 1] and is never a point.
+    """The share of `hits` in `n`, with Wilson's interval.
 
     Raises ValueError if `hits` is not in 0 … n.
     """
@@ -30,12 +29,7 @@ def estimate_share(hits: float, n: int) -> Estimate:
         raise ValueError(f"{hits} hits of {n} are no share: count hits among the n.")
     if not n:
         return Estimate(None, why="nothing was counted")
-    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
-    share, bend = hits / n, z * z / n
-    middle = (share + bend / 2) / (1 + bend)
-    reach = z * float(np.sqrt(share * (1 - share) / n + bend / (4 * n))) / (1 + bend)
-    low, high = max(0.0, middle - reach) if hits else 0.0, min(1.0, middle + reach) if hits < n else 1.0
-    return Estimate(share, low, high, n)
+    return Estimate(hits / n, *bound_share(hits / n, n), n)
 
 
 def estimate_area(area: float, high: int, low: int) -> Estimate:
@@ -46,7 +40,7 @@ def estimate_area(area: float, high: int, low: int) -> Estimate:
     """
     if np.isnan(area) or not high or not low:
         return Estimate(None, n=high + low, why="one of the two sides is empty")
-    z, extra = float(stats.norm.ppf((1 + CONFIDENCE) / 2)), (high + low) / 2 - 1
+    z, extra = NORMAL_QUANTILE, (high + low) / 2 - 1
 
     def excess(true: float) -> float:
         variance = true * (1 - true) * (1 + extra * ((1 - true) / (2 - true) + true / (1 + true))) / (high * low)
@@ -73,7 +67,7 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
     mean = float(kept.mean())
     errors = np.bincount(place, kept - mean)
     spread = float((errors**2).sum() * groups / max(groups - 1, 1))
-    reach = float(np.sqrt(spread)) / len(kept) * _find_student(groups - 1)
+    reach = float(np.sqrt(spread)) / len(kept) * (find_student(groups - 1) if groups > 1 else 0.0)
     return _bound(mean, mean - reach, mean + reach, groups)
 
 
@@ -146,14 +140,13 @@ def estimate_contrast(first: ArrayLike, second: ArrayLike) -> Estimate:
     if not parts.any():
         return _bound(value, value, value, n)
     degrees = float(parts.sum() ** 2 / (parts**2 / (np.array([len(one), len(two)]) - 1)).sum())
-    reach = _find_student(degrees) * float(np.sqrt(parts.sum()))
+    reach = find_student(degrees) * float(np.sqrt(parts.sum()))
     return _bound(value, value - reach, value + reach, n)
 
 
 def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
-    """Estimate the difference of two shares of the same n: `gained` units have only the first, `lost` only the
-    second."""
-    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    """The difference of two shares of the same n, of which `gained` have the first alone and `lost` the second."""
+    z = NORMAL_QUANTILE
     value = (gained - lost) / n
 
     def excess(true: float) -> float:
@@ -186,18 +179,13 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
     value = float(closed.mean() / gap.mean())
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
-    (own, joint), (_, other) = np.cov(closed, gap) * _find_student(n - 1) ** 2 / n
+    (own, joint), (_, other) = np.cov(closed, gap) * find_student(n - 1) ** 2 / n
     square, linear = gap.mean() ** 2 - other, closed.mean() * gap.mean() - joint
     if square <= 0:
         return Estimate(value, n=n, why="the gap itself may be 0")
     within = linear**2 - square * (closed.mean() ** 2 - own)
     reach = np.sqrt(within) if within > _NEAR * linear**2 else 0.0  # of equal seeds only rounding is left
     return _bound(value, float((linear - reach) / square), float((linear + reach) / square), n)
-
-
-def _find_student(degrees: float) -> float:
-    """Return the two-sided 95 % quantile of Student's t; 0 for no degrees of freedom."""
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees > 0 else 0.0
 
 
 def _bound(value: float, low: float, high: float, n: int) -> Estimate:

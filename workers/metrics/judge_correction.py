@@ -15,18 +15,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workers.metrics.intervals import CONFIDENCE
 from workers.metrics.natural import PRESENT, RESAMPLES, correlate
-from workers.metrics.natural_intervals import NaturalSample, draw_weights
+from workers.metrics.natural_intervals import NaturalSample, bound_draws, draw_weights, keep_defined
 from workers.record.estimates import Estimate
 from workers.record.label_checks import MIN_POSITIVES, CorrectedFigures, JudgeError
 
 Floats = NDArray[np.float64]
 
 MIN_SKILL = 0.1
-"""A judge with a smaller 1 - false positives - false negatives is too close to chance to be corrected."""
-_LOST = 0.05
-"""If more than this share of draws is impossible, no interval is given."""
+"""1 - false positives - false negatives below which a judge is too near to chance for its errors to be undone."""
 
 
 def correct_figures(
@@ -103,12 +100,11 @@ def _draw(sample: NaturalSample, error: JudgeError, seed: int, resamples: int) -
 
 
 def _bound(value: float, drawn: Floats, n: int) -> Estimate:
-    known = drawn[np.isfinite(drawn)]
-    if len(known) < (1 - _LOST) * len(drawn):
+    known = keep_defined(drawn)
+    if known is None:
         why = "no interval: by what the known images leave open, its errors may account for all that it sees"
         return Estimate(value, n=n, why=why)
-    low, high = np.quantile(known, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return Estimate(value, float(min(value, low)), float(max(value, high)), n)
+    return Estimate(value, *bound_draws(value, known), n)
 
 
 def _explain(called: float, wrong: float, missed: float) -> str:

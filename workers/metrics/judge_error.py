@@ -1,10 +1,12 @@
-"""The error rate of a judge of presence on images with known truth. Shown beside every figure from that judge."""
+"""How often a judge of presence errs, on images of which the truth is known, and how far people agree on an image."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from workers.metrics.intervals import estimate_share
+from workers.record.estimates import Estimate
 from workers.record.label_checks import JudgeError
 
 PRESENT = 0.5
@@ -25,3 +27,20 @@ def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool])
         false_negatives=estimate_share(sum(not said for said in called[True]), len(called[True])),
         unread=len(answers) - len(known),
     )
+
+
+def measure_agreement(said: Sequence[Sequence[str]]) -> Estimate:
+    """`said`: for each image the answers of different people. The share of equal pairs, averaged over images.
+
+    Images with fewer than two answers are left out; `n` counts the others. The interval is Wilson's over images, since
+    the pairs of one image are not independent.
+    """
+    shares = [_share_equal(answers) for answers in said if len(answers) > 1]
+    if not shares:
+        return Estimate(why="no image was judged by two people")
+    return estimate_share(sum(shares), len(shares))
+
+
+def _share_equal(answers: Sequence[str]) -> float:
+    pairs = len(answers) * (len(answers) - 1)
+    return sum(count * (count - 1) for count in Counter(answers).values()) / pairs

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workers.metrics.intervals import CONFIDENCE
 from workers.metrics.natural_intervals import Figure, NaturalSample, estimate_interval, find_p_value
 from workers.metrics.ranking import weighted_average_precision
-from workers.record.estimates import Estimate
+from workers.record.estimates import CONFIDENCE, Estimate
 from workers.record.label_checks import MIN_POSITIVES
 
 Floats = NDArray[np.float64]

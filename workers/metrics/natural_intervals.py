@@ -1,4 +1,5 @@
-"""Intervals of r and AUPRC that are valid with few positives, and the test of r = 0. Used by `natural`.
+"""Intervals of r and AUPRC that hold where few images show what a label says, and the test of r = 0; the bootstrap that
+`natural`, `floors`, `simulation` and `judge_correction` share.
 
 A bootstrap cannot draw what the sample lacks. Without a dark image that the label describes, no resample has one,
 and the interval ends short of the truth; if unit and label never coincide, every resample has the same r. So the
@@ -13,8 +14,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.metrics.intervals import CONFIDENCE
-from workers.record.estimates import Estimate
+from workers.record.estimates import CONFIDENCE, Estimate
 
 Floats = NDArray[np.float64]
 Figure = Callable[[Floats, Floats, Floats], Floats]
@@ -76,16 +76,12 @@ def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resam
         for found, kept in zip(drawn, (_AS_IT_IS, _AGAINST, _FOR), strict=True):
             weights = rows * wider.weights * np.append(np.ones(len(counts)), kept)
             found.append(figure(wider.activations, wider.presence, weights))
-    plain, lower, upper = (each[np.isfinite(each)] for each in map(np.concatenate, drawn))
+    plain, lower, upper = (keep_defined(np.concatenate(each)) for each in drawn)
     n = len(sample.activations)
-    if min(len(plain), len(lower), len(upper)) < (1 - _LOST) * resamples:
+    if plain is None or lower is None or upper is None:
         return Estimate(value, n=n, why="too few values for an interval: it is undefined in many resamples")
-    # 2. Percentile ends, the same ends moved by the bias, and the ends of the two other bootstraps: the widest count
-    tail, shift = (1 - CONFIDENCE) / 2, 2 * (float(plain.mean()) - value)
-    low, high = np.quantile(plain, (tail, 1 - tail))
-    low = min(value, low, low - shift, np.quantile(lower, tail))
-    high = max(value, high, high - shift, np.quantile(upper, 1 - tail))
-    return Estimate(value, float(low), float(high), n)
+    low, high = bound_draws(value, plain, bias=float(plain.mean()) - value)
+    return Estimate(value, min(low, bound_draws(value, lower)[0]), max(high, bound_draws(value, upper)[1]), n)
 
 
 def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> float:
@@ -112,12 +108,24 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     return (1 + sum(distance(places) >= least for places in draws)) / (1 + permutations)
 
 
+def keep_defined(drawn: Floats) -> Floats | None:
+    """The draws in which a figure is defined; None if too many are not."""
+    known = drawn[np.isfinite(drawn)]
+    return known if len(known) >= (1 - _LOST) * len(drawn) else None
+
+
+def bound_draws(value: float, drawn: Floats, bias: float = 0.0) -> tuple[float, float]:
+    """The ends between which 95 % of the draws lie, by themselves and less twice their bias; never beside the value."""
+    low, high = (float(end) for end in np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)))
+    return min(value, low, low - 2 * bias), max(value, high, high - 2 * bias)
+
+
 def draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups).
 
     Each image gets an exponential variate. A group of equal images gets the sum of theirs, which is a gamma variate.
     """
     rng = np.random.default_rng(seed)
-    rows = max(1, min(resamples, _BLOCK // len(counts)))
+    rows = max(1, min(resamples, _BLOCK // max(len(counts), 1)))
     for start in range(0, resamples, rows):
         yield rng.standard_gamma(counts, (min(rows, resamples - start), len(counts)))

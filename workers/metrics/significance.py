@@ -1,4 +1,7 @@
-"""Hypothesis tests, and the adjustment of several p-values."""
+"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several.
+
+SciPy lacks Holm's adjustment. It has Benjamini's and Hochberg's, which `record.estimates` applies for pages too.
+"""
 
 from __future__ import annotations
 

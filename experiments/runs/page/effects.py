@@ -16,7 +16,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from experiments.core.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
 from experiments.core.thumbnails import picture_of
 from experiments.display import events
 from experiments.display.contrasts import list_stated
@@ -25,6 +24,7 @@ from experiments.display.evidence import Edit, read_evidence
 from experiments.display.image_cards import ImageCard, LoggedImage
 from experiments.display.label_meaning import scenes
 from experiments.display.plots import IntervalRow, Level, Plot, PlotValue, ValueGroup, draw_groups, draw_intervals
+from experiments.display.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
 from experiments.models import Observation, Run
 from workers.record.origins import Origin
 from workers.record.stated_biases import StatedBias, find_sides

@@ -109,4 +109,4 @@ def _correlate_ranks(one: NDArray[np.float64], two: NDArray[np.float64]) -> floa
     both = np.isfinite(one) & np.isfinite(two)
     if both.sum() < MIN_LABELS or np.ptp(one[both]) == 0 or np.ptp(two[both]) == 0:
         return None
-    return float(np.corrcoef(stats.rankdata(one[both]), stats.rankdata(two[both]))[0, 1])
+    return float(stats.spearmanr(one[both], two[both]).statistic)

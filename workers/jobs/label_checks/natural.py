@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.label_checks.requests import BACKBONE, PEOPLE
 from experiments.models import LabelCheck
 from workers.errors import MissingPart
 from workers.jobs.label_checks.floors import FloorSource
@@ -21,8 +22,10 @@ from workers.jobs.label_checks.images import measure, store
 from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
 from workers.jobs.label_checks.other_tests import run_other_tests
 from workers.jobs.label_checks.parts import fuzz
-from workers.jobs.label_checks.presence import judge_presence
+from workers.jobs.label_checks.people import list_asked, read_answers
+from workers.jobs.label_checks.sampling import draw_images, judge_enough_images
 from workers.jobs.label_checks.subject import CheckedUnit
+from workers.jobs.label_checks.vlm_judge import look
 from workers.lab.measured_splits import PILOT
 from workers.metrics.members import score_members
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
@@ -31,7 +34,11 @@ from workers.record.circuits import CIRCUIT, MEMBERS_LAYER, CircuitFindings
 from workers.record.label_checks import CheckImage, NaturalResult
 
 MAX_SURPRISES = 6
-"""Maximum number of surprising images of each kind."""
+"""Surprises of either kind."""
+_NOBODY = (
+    "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
+    "was named. Choose one, or have people judge the images."
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def check_natural(
         pilot = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error)), None
-    held, said = judge_presence(check, unit, pilot, progress)
+    held, said = _judge_presence(check, unit, pilot, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem), None
     place = lab.subject(spec).spec
@@ -130,3 +137,23 @@ def _surprises(
         for key, at in zip(keys, wanted, strict=True)
     ]
     return tuple(images[: len(found.bright)]), tuple(images[len(found.bright) :])
+
+
+def _judge_presence(
+    check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
+) -> tuple[HeldOut, JudgeAnswers]:
+    """The images that the check's judge is asked about, and its answers: all that it takes of a plug-in, a weighted
+    sample of others.
+
+    Raises RequestError if the label has no content that can be tested, Cancelled, and what a backbone raises.
+    """
+    named = str(check.options.get("judge") or "")
+    if not named:
+        return pilot, JudgeAnswers("", np.full(len(pilot.positions), np.nan), problem=_NOBODY)
+    if named == PEOPLE:
+        held = list_asked(check, unit, pilot, progress)
+        return held, read_answers(check, held.positions)
+    if named == BACKBONE:
+        held, weights = draw_images(check, unit, pilot, progress)
+        return held, look(check, check.text, held, weights, progress)
+    return judge_enough_images(check, unit, named, pilot, progress)

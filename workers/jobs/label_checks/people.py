@@ -33,8 +33,7 @@ from workers.jobs.label_checks.images import store
 from workers.jobs.label_checks.judge_answers import JudgeAnswers
 from workers.jobs.label_checks.sampling import draw_images
 from workers.jobs.label_checks.subject import CheckedUnit
-from workers.metrics.judge_agreement import measure_agreement
-from workers.metrics.judge_error import measure_judge_error
+from workers.metrics.judge_error import measure_agreement, measure_judge_error
 from workers.protocols import Progress
 from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, GeneratedResult, JudgeError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.core.scene_changes import guess_change, list_contexts, name_change
+from experiments.display.scene_changes import guess_change, list_contexts, name_change
 from workers.toybox.world.scenes import Scene, Thing
 
 BALL = Thing("ball", "red", "small", 0.0, 0.0)
