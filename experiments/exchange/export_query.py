@@ -40,10 +40,11 @@ from experiments.reviews import queue_lists
 from experiments.reviews.agreement import lists as agreement_lists
 from experiments.reviews.lists import SHOWS
 from experiments.runs import lists
+from experiments.runs.filters import FILTERS
 from experiments.search import finding
 from experiments.sweeps import lists as sweep_lists
 
-OF_RUNS = frozenset(lists.FILTERS)
+OF_RUNS = frozenset(FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.BUNDLE: OF_RUNS,

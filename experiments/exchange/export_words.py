@@ -9,15 +9,16 @@ from typing import Any
 from django.http import QueryDict
 
 from experiments.core.params import clean_text
+from experiments.core.system_names import Names
+from experiments.display.narrowing import Filter, offer_choices
 from experiments.exchange.export_query import KNOWN, LOOKS
 from experiments.models import CheckStatus, Export, ItemStatus, ReviewQueue, Study
 from experiments.models.exchange import ExportSubject
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
 from experiments.reviews.lists import SHOWS
-from experiments.runs.filter_choices import list_choices
 from experiments.runs.filter_words import describe_filter
-from experiments.runs.lists import runs_from
+from experiments.runs.filters import FILTERS
 from experiments.sweeps import lists as sweep_lists
 from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
@@ -38,40 +39,27 @@ NOUNS: Mapping[str, str] = {
     ExportSubject.SWEEPS: "sweeps",
     ExportSubject.STUDY: "studies",
 }
+_FILTERS: Mapping[str, Filter] = FILTERS
+"""Filters that say what they are called and offer."""
 LABELS: Mapping[str, str] = {
-    "q": "Words",
-    "status": "Status",
-    "model": "Model",
-    "layer": "Layer",
-    "unit": "Unit",
-    "task": "Task",
-    "backbone": "Agent",
-    "label": "Label",
-    "check": "Label check, r",
-    "verdict": "Verdict",
+    **{name: each.label for name, each in _FILTERS.items()},
     "origin": "Origin",
     "low": "Activation from",
     "high": "Activation to",
-    "tag": "Tag",
     "source": "Source",
     "kind": "Kind",
     "evaluation": "Evaluation",
     "queue": "Review queue",
     "show": "Items",
-    "sweep": "Sweep",
     "study": "Study",
     "names": "Names of people",
-    "run": "Runs",
-    "owner": "Created by",
-    "since": "Created since",
-    "until": "Until",
     "differs": "Claims",
     "parameter": "Game engine",
     "parameter_low": "Parameter from",
     "parameter_high": "Parameter to",
 }
-HINTS: Mapping[str, str] = {"check": ">=0.5", "run": "12,15", "sweep": "its number", "evaluation": "its number"}
-"""Every field by which something is chosen, in the order in which they stand, and what some take."""
+"""Every field by which something is chosen, in the order in which they stand."""
+HINTS: Mapping[str, str] = {**{name: each.hint for name, each in _FILTERS.items()}, "evaluation": "its number"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +104,7 @@ def _offer(choices: Any, value: str | None) -> list[tuple[str, str]] | None:
 
 def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, Any]:
     """What those fields offer that are chosen from what exists."""
-    found = list_choices(runs_from({"model": given.get("model", "")}))
+    offered = {name: offer_choices(each, given, Names(None)) for name, each in _FILTERS.items()}
     statuses = {
         ExportSubject.CHECKS: CheckStatus.choices,
         ExportSubject.EVALUATIONS: ItemStatus.choices,
@@ -126,20 +114,13 @@ def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, An
     }
     queues = ReviewQueue.objects.order_by("-pk").values_list("pk", "name")[:100] if "queue" in KNOWN[what] else ()
     studies = Study.objects.order_by("-pk").values_list("pk", "title")[:100] if "study" in KNOWN[what] else ()
-    return {
+    return offered | {
         "study": [(str(pk), title) for pk, title in studies],
         "names": [("yes", "Shown")],
-        "status": statuses.get(what, found["statuses"]),
-        "task": found["tasks"],
-        "backbone": found["backbones"],
-        "verdict": found["verdict_choices"],
+        "status": statuses.get(what, offered["status"]),
         "origin": Origin.choices(),
         "queue": [(str(pk), name) for pk, name in queues],
         "show": SHOWS.items(),
         "differs": [("on", "Other than measured")],
         "parameter": [(name, each.label) for name, each in ENGINE_PARAMETERS.items()],
-        **{
-            name: [(each, each) for each in found[of]]
-            for name, of in (("model", "models"), ("layer", "layers"), ("owner", "owners"), ("tag", "tags"))
-        },
     }

@@ -16,13 +16,13 @@ from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
-from experiments.runs import lists as run_lists
+from experiments.runs.filters import FILTERS as RUN_FILTERS
 from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
 
 OWN = frozenset({"q", "origin", "low", "high", "tag", "differs", "parameter", "parameter_low", "parameter_high"})
 """Filters on what was logged; the others are on its run."""
-OF_FILES = OWN | frozenset(run_lists.FILTERS)
+OF_FILES = OWN | frozenset(RUN_FILTERS)
 """Parameters of an address that choose experiments and images for a file."""
 
 SORTS = {
