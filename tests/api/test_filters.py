@@ -3,6 +3,8 @@ filter that somebody misses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -10,6 +12,9 @@ from django.test import Client
 from experiments.accounts import audit_query
 from experiments.accounts.api import AuditFilters
 from experiments.api.interface import api
+from experiments.display.narrowing import Filter
+from experiments.evaluations import lists as evaluation_lists
+from experiments.evaluations.api import EvaluationFilters, EvaluationItemFilters
 from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
@@ -21,6 +26,8 @@ from experiments.reviews import queue_lists
 from experiments.reviews.api import ItemFilters, QueueFilters
 from experiments.runs.api import RunFilters
 from experiments.runs.filters import FILTERS as RUN_FILTERS
+from experiments.sweeps import lists as sweep_lists
+from experiments.sweeps.api import SweepFilters
 from tests.support.api_world import Script, fill
 from tests.support.builders import make_run
 from tests.support.people import member
@@ -39,6 +46,36 @@ def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more
 @pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
 def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject) -> None:
     assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
+
+
+@pytest.mark.parametrize(
+    ("schema", "filters", "what"),
+    [
+        (SweepFilters, sweep_lists.FILTERS, ExportSubject.SWEEPS),
+        (EvaluationFilters, evaluation_lists.FILTERS, None),
+        (EvaluationItemFilters, evaluation_lists.ITEM_FILTERS, None),
+        (AuditFilters, audit_query.FILTERS, None),
+    ],
+    ids=["sweeps", "evaluations", "items", "audit"],
+)
+def test_the_api_and_the_file_take_the_declared_filters(
+    schema: type, filters: Mapping[str, Filter], what: ExportSubject | None
+) -> None:
+    assert schema.model_fields.keys() == filters.keys()
+    assert what is None or KNOWN[what] == filters.keys()
+    for name, each in filters.items():
+        assert schema.model_fields[name].description == (each.description or None)
+
+
+@pytest.mark.parametrize("path", ["/sweeps/?status=dancing", "/evaluations/?kind=dancing"])
+def test_a_page_says_which_filter_is_left_out(owner: User, path: str) -> None:
+    fill(owner)
+    browser = Client()
+    browser.force_login(owner)
+    found = browser.get(path).context["found"]
+    assert "dancing" in next(iter(found.problems.values()))
+    answer = Script(owner).get(path.replace("/?", "?"))
+    assert answer.status_code == 422
 
 
 def test_the_file_of_label_checks_takes_the_filters_of_the_api() -> None:
@@ -71,10 +108,6 @@ def test_the_api_and_the_file_of_review_take_the_filters_of_its_pages(
 ) -> None:
     assert schema.model_fields.keys() == known
     assert known <= KNOWN[what]
-
-
-def test_the_api_of_the_audit_takes_the_filters_of_its_page() -> None:
-    assert AuditFilters.model_fields.keys() == audit_query.FILTERS.keys()
 
 
 @pytest.mark.parametrize("query", ["origin=edited", "tag=unused", "low=100", "origin=original", "differs=true"])
