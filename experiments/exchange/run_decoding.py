@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from experiments.core import tagging
 from experiments.core.errors import InvalidInput
+from experiments.exchange.decoding import HIGHEST, is_time, shorten_value
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.evaluation import PROBE
 from experiments.models.stored import StoredMember
@@ -19,7 +20,6 @@ from workers.record.circuits import decode_members, find_size_problem
 from workers.record.decoding import fits
 from workers.record.limits import DEFAULT_LIMITS
 
-HIGHEST = 2**31 - 1
 MAX_TAGS = 50
 """Tags of a run, an experiment or an image."""
 MAX_LABELS, LABEL_CHARS = 1_000, 10_000
@@ -261,21 +261,11 @@ def parse_time(data: Json, name: str) -> datetime | None:
 
 def check_time(value: Any, where: str) -> datetime:
     """Raises ExchangeError for what is no time with a zone."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or found.tzinfo is None or not 1970 < found.year < 9999:
+    if not is_time(value):
         raise unlike(where, value, "no time such as 2026-01-31T12:00:00+00:00")
-    return found
+    return datetime.fromisoformat(value)
 
 
 def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
     """What is raised for a value that is not what is wanted."""
     return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")
-
-
-def shorten_value(value: Any) -> str:
-    """A value of a hostile file, short enough for a sentence."""
-    words = repr(value)
-    return words if len(words) <= 60 else f"{words[:57]}…"
