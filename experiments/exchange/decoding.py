@@ -11,9 +11,11 @@ import msgspec
 from experiments.exchange.safe_zip import ExchangeError
 
 HIGHEST = 2**31 - 1
-TIMES = frozenset({"created", "edited", "deleted", "resolved", "replaced", "submitted"})
+TIMES = frozenset({"created", "started", "ended", "edited", "deleted", "resolved", "replaced", "submitted"})
 """Fields that hold a time as it was written."""
 _PLACE = re.compile(r"(.*?) - at `(?:key` in `)?\$(.*)`", re.DOTALL)
+_REASONS = ("Expected", "Object", "Invalid", "Number")
+"""Beginnings of what msgspec says; checks of a struct name the value themselves."""
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
@@ -47,7 +49,9 @@ def _describe_problem(problem: str, given: Any, where: str) -> str:
         key = step[1] or int(step[2])
         value = value.get(key) if isinstance(value, dict) else value[key]
     named = f"{where}: {path.removeprefix('.')}" if path else where
-    return f"{named} is {shorten_value(value)}: {reason[:300]}. Mend it, or export the bundle again."
+    if reason.startswith(_REASONS):
+        named = f"{named} is {shorten_value(value)}"
+    return f"{named}: {reason[:300]}. Mend it, or export the bundle again."
 
 
 def is_time(value: Any) -> bool:
