@@ -16,6 +16,7 @@ from experiments.accounts import actions, audit_query, lists, names
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Id, RowOut, Words, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.core import access, sessions
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
@@ -263,22 +264,16 @@ class AuditOut(RowOut):
     token: str
 
 
+@with_filters(audit_query.FILTERS)
 class AuditFilters(Schema):
     """The filters of the page Settings, Audit."""
-
-    who: Words = Field("", description="a user name; - for the system, or nobody who is signed in")
-    verb: Words = ""
-    kind: Words = Field("", description="of the row")
-    row: Words = Field("", description="the number of the row")
-    since: Words = Field("", description="a day, such as 2026-11-21")
-    until: Words = Field("", description="a day, such as 2026-11-21")
 
 
 @router.get("/audit", response=ListPage[AuditOut], summary="Read the audit", tags=AUDIT)
 def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> ListPage[AuditOut]:
     """List who did what, newest first."""
     allow(request, Role.ADMIN)
-    found = audit_query.AuditQuery.read(filters.model_dump())
+    found = audit_query.AuditQuery.read(read_filters(filters))
     if found.problems:
         raise InvalidFilters(found.problems)
     return page(request, found.entries, ["-pk"], paging, AuditOut.from_orm)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from experiments.core.errors import InvalidInput
-from experiments.core.params import (
-    ROW_DIGITS,
-    clean_text,
-    find_swapped_days,
-    parse_day,
-    parse_day_end,
-    parse_key,
-    parse_number,
-)
+from experiments.api.fields import Day, RowNumber, Words
+from experiments.core.params import parse_key
 from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
+from experiments.display.narrowing import (
+    Choices,
+    Filter,
+    equal,
+    equal_number,
+    index_filters,
+    list_conditions,
+    narrow_down,
+    since_day,
+    until_day,
+)
 from experiments.models import AuditEntry, Run
 
 PER_PAGE = 50
@@ -43,36 +46,53 @@ class AuditQuery:
     @classmethod
     def read(cls, params: Mapping[str, str]) -> AuditQuery:
         """Return the entries that the parameters of an address select, newest first."""
-        entries, values, problems = AuditEntry.objects.all(), {}, {}
-        given = {name: text for name in FILTERS if (text := clean_text(params.get(name, "")).strip())}
-        if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
-            problems["until"] = swapped
-            del given["until"]
-        for name, text in given.items():
-            try:
-                entries = entries.filter(FILTERS[name](text))
-                values[name] = text
-            except InvalidInput as error:
-                problems[name] = str(error)
-        return cls(entries, values, problems)
+        found = narrow_down(AuditEntry.objects.all(), params, list_conditions(FILTERS))
+        return cls(found.rows, found.values, found.problems)
 
 
-def _row_number(text: str) -> int:
-    if (number := parse_number(text, ROW_DIGITS)) is None:
-        raise InvalidInput(f"“{text[:40]}” is no number of a row.")
-    return number
+def distinct(column: str) -> list[str]:
+    """Return the values of an indexed column, by jumps along its index: there may be a million entries."""
+    table, name = connection.ops.quote_name(AuditEntry._meta.db_table), connection.ops.quote_name(column)
+    leaps = f"""WITH RECURSIVE leap(value) AS (
+        SELECT MIN({name}) FROM {table}
+        UNION ALL SELECT (SELECT MIN({name}) FROM {table} WHERE {name} > leap.value) FROM leap
+        WHERE leap.value IS NOT NULL
+    ) SELECT value FROM leap WHERE value <> ''"""  # noqa: S608 - names of our own
+    with connection.cursor() as cursor:
+        cursor.execute(leaps)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _list_distinct(column: str) -> Choices:
+    return lambda *_: [(each, each) for each in distinct(column)]
 
 
 SYSTEM = "-"
 """Value in the address for entries without a person."""
-FILTERS: Mapping[str, Callable[[str], Q]] = {
-    "who": lambda text: Q(name="" if text == SYSTEM else text),
-    "verb": lambda text: Q(verb=text),
-    "kind": lambda text: Q(row_kind=text),
-    "row": lambda text: Q(row_pk=_row_number(text)),
-    "since": lambda text: Q(time__gte=parse_day(text)),
-    "until": lambda text: Q(time__lt=parse_day_end(text)),
-}
+FILTERS = index_filters(
+    Filter(
+        "who",
+        "Who",
+        lambda text: Q(name="" if text == SYSTEM else text),
+        Words,
+        "a user name; - for the system, or nobody who is signed in",
+        in_fields=False,
+    ),
+    Filter("verb", "What", equal("verb"), Words, choices=_list_distinct("verb"), blank="Anything"),
+    Filter("kind", "To a", equal("row_kind"), Words, "of the row", _list_distinct("row_kind"), blank="Any row"),
+    Filter(
+        "row",
+        "Number",
+        equal_number("row_pk", "number of a row"),
+        RowNumber,
+        "the number of the row",
+        hint="Any",
+        input="numeric",
+    ),
+    Filter("since", "Since", since_day("time"), Day, "a day, such as 2026-11-21", input="date"),
+    Filter("until", "Until", until_day("time"), Day, "a day, such as 2026-11-21", input="date"),
+)
+"""By name in the address, for the page, the API and files."""
 
 
 # --- a page ---
@@ -106,19 +126,6 @@ def page(asked: AuditQuery, before: str) -> AuditPage:
 def _older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
     """Return older entries. The first condition is implied by the second, but can use an index."""
     return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
-
-
-def distinct(column: str) -> list[str]:
-    """Return the values of an indexed column, by jumps along its index: there may be a million entries."""
-    table, name = connection.ops.quote_name(AuditEntry._meta.db_table), connection.ops.quote_name(column)
-    leaps = f"""WITH RECURSIVE leap(value) AS (
-        SELECT MIN({name}) FROM {table}
-        UNION ALL SELECT (SELECT MIN({name}) FROM {table} WHERE {name} > leap.value) FROM leap
-        WHERE leap.value IS NOT NULL
-    ) SELECT value FROM leap WHERE value <> ''"""  # noqa: S608 - names of our own
-    with connection.cursor() as cursor:
-        cursor.execute(leaps)
-        return [row[0] for row in cursor.fetchall()]
 
 
 # --- a file ---

@@ -34,6 +34,8 @@ from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
+from experiments.core.system_names import Names
+from experiments.display.narrowing import list_fields
 from experiments.models import ApiToken, Invitation, Role, TokenScope
 
 AFTER_A_LINK = 3600
@@ -295,8 +297,7 @@ def audit_entries(request: HtmxRequest) -> HttpResponse:
     if not part:
         context |= {
             "people": User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
-            "verbs": audit_query.distinct("verb"),
-            "kinds": audit_query.distinct("row_kind"),
+            "fields": list_fields(audit_query.FILTERS, found.values, Names(None)),
         }
     response = render(request, "accounts/audit_list.html" if part else "accounts/audit.html", context)
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])

@@ -1,4 +1,4 @@
-"""Filter a list by its address: the fields, and the condition of each.
+"""Declare the filters of a list, and filter it by its address.
 
 An invalid filter is left out, with a sentence about it; the others apply.
 """
@@ -12,9 +12,44 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from experiments.core.errors import InvalidFilters, InvalidInput
+from experiments.core.params import ROW_DIGITS, clean_text, find_swapped_days, parse_day, parse_day_end, parse_number
+from experiments.core.system_names import Names
 
 Condition = Callable[[str], Q]
+Choice = tuple[str, str]
+Choices = Callable[[Mapping[str, str], Names], Iterable[Choice]]
 WORDS_CHARS = 200
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of a list, declared once for its page, the API and exports.
+
+    `condition` turns the text of the address into a query, or raises InvalidInput. None: the list combines several.
+    """
+
+    name: str
+    label: str
+    condition: Condition | None
+    accepts: Any
+    """Type of the API's parameter."""
+    description: str = ""
+    """What the API's reference says of it."""
+    choices: Choices | Sequence[Choice] | None = None
+    """What the page offers, by the filters of the address; None for a typed field."""
+    blank: str = "Any"
+    hint: str = ""
+    input: str = "text"
+    """Of a typed field: text, numeric or date."""
+    needs: str = ""
+    """Name of the filter that must be chosen before."""
+    in_fields: bool = True
+    """False if the page's template draws it apart, or not at all."""
+
+
+def index_filters(*filters: Filter) -> Mapping[str, Filter]:
+    """Return the filters of a list by name."""
+    return {each.name: each for each in filters}
 
 
 @dataclass(frozen=True)
@@ -28,6 +63,30 @@ class ListFilter:
     clears: str = ""
     idle: str = ""
     """Why there is nothing to choose."""
+    input: str = "text"
+    hint: str = ""
+
+
+def list_fields(filters: Mapping[str, Filter], values: Mapping[str, str], names: Names) -> list[ListFilter]:
+    """Return the fields that a page draws, with their choices for these valid filters."""
+    return [build_field(each, filters, values, names) for each in filters.values() if each.in_fields]
+
+
+def build_field(row: Filter, filters: Mapping[str, Filter], values: Mapping[str, str], names: Names) -> ListFilter:
+    """Return the field of a filter. It offers the chosen value even if nothing has it."""
+    choices = offer_choices(row, values, names)
+    clears = next((each.name for each in filters.values() if each.needs == row.name), "")
+    idle = f"Choose a {row.needs} first" if row.needs and row.needs not in values else ""
+    return ListFilter(row.name, row.label, choices, row.blank, clears, idle, row.input, row.hint)
+
+
+def offer_choices(row: Filter, values: Mapping[str, str], names: Names) -> list[Choice] | None:
+    """Return the choices of a filter, with the chosen one even if nothing has it; None for a typed field."""
+    if row.choices is None:
+        return None
+    choices = list(row.choices(values, names) if callable(row.choices) else row.choices)
+    chosen = values.get(row.name, "")
+    return choices if not chosen or chosen in dict(choices) else [*choices, (chosen, chosen)]
 
 
 @dataclass(frozen=True)
@@ -48,17 +107,24 @@ class Narrowed:
 
 def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapping[str, Condition]) -> Narrowed:
     """Return the rows that meet every condition for which the address has a text. A condition that raises
-    InvalidInput is left out."""
-    found, problems = Narrowed(rows, {}), {}
-    for name, condition in conditions.items():
-        if not (text := params.get(name, "").strip()):
-            continue
+    InvalidInput is left out, and so is `until` before `since`."""
+    given = {name: text for name in conditions if (text := clean_text(params.get(name, "")).strip())}
+    values, problems = {}, {}
+    if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
+        problems["until"] = swapped
+        del given["until"]
+    for name, text in given.items():
         try:
-            rows = rows.filter(condition(text))
-            found.values[name] = text
+            rows = rows.filter(conditions[name](text))
+            values[name] = text
         except InvalidInput as error:
             problems[name] = str(error)
-    return Narrowed(rows, found.values, problems)
+    return Narrowed(rows, values, problems)
+
+
+def list_conditions(filters: Mapping[str, Filter]) -> dict[str, Condition]:
+    """Return the condition of each filter by name."""
+    return {name: each.condition for name, each in filters.items() if each.condition}
 
 
 def sort_rows(found: Narrowed, asked: str, sorts: Mapping[str, Any], usual: str) -> Narrowed:
@@ -84,6 +150,38 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
 def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
+
+
+def equal(column: str) -> Condition:
+    """Return a condition for rows with this text in a column."""
+    return lambda text: Q(**{column: text})
+
+
+def equal_choice(column: str, noun: str, choices: Iterable[Choice]) -> Condition:
+    """Return a condition for rows with one of these choices. It raises InvalidInput for another text."""
+    known = dict(choices)
+    return lambda text: Q(**{column: require_known(noun, text, known)})
+
+
+def equal_number(column: str, noun: str, digits: int = ROW_DIGITS) -> Condition:
+    """Return a condition for rows with a whole number. It raises InvalidInput for another text."""
+
+    def condition(text: str) -> Q:
+        if (number := parse_number(text, digits)) is None:
+            raise InvalidInput(f"“{text[:40]}” is no {noun}: write its number, from 0.")
+        return Q(**{column: number})
+
+    return condition
+
+
+def since_day(column: str) -> Condition:
+    """Return a condition for rows of this day or later. It raises InvalidInput."""
+    return lambda text: Q(**{f"{column}__gte": parse_day(text)})
+
+
+def until_day(column: str) -> Condition:
+    """Return a condition for rows of this day or earlier. It raises InvalidInput."""
+    return lambda text: Q(**{f"{column}__lt": parse_day_end(text)})
 
 
 def contain_words(column: str) -> Condition:

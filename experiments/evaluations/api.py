@@ -12,6 +12,7 @@ from ninja import Field, Query, Router, Schema, Status
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Given, Id, JobProgress, RowNumber, RowOut, Whole, Words, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
@@ -224,13 +225,18 @@ def _shape_item(names: Names) -> Any:
 # --- evaluations ---
 
 
+@with_filters(lists.FILTERS)
+class EvaluationFilters(Schema):
+    """The filters of the page Evaluations."""
+
+
 @router.get("/evaluations", response=ListPage[EvaluationOut], summary="List evaluations")
 def list_evaluations(
-    request: HttpRequest, paging: Query[Paging], kind: EvaluationKind | None = None
+    request: HttpRequest, filters: Query[EvaluationFilters], paging: Query[Paging]
 ) -> ListPage[EvaluationOut]:
     """Newest first, optionally of one kind."""
     allow(request)
-    rows = lists.list_evaluations({"kind": kind or ""})
+    rows = lists.evaluations_from(read_filters(filters)).require_sense()
     return page(request, rows, ["-pk"], paging, _shape)
 
 
@@ -307,14 +313,19 @@ def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
     )
 
 
+@with_filters(lists.ITEM_FILTERS)
+class EvaluationItemFilters(Schema):
+    """The filters of an evaluation's items."""
+
+
 @router.get("/evaluations/{pk}/items", response=ListPage[EvaluationItemOut], summary="List items of an evaluation")
 def list_evaluation_items(
-    request: HttpRequest, pk: Id, paging: Query[Paging], source: Words = "", group: Words = "", status: Words = ""
+    request: HttpRequest, pk: Id, filters: Query[EvaluationItemFilters], paging: Query[Paging]
 ) -> ListPage[EvaluationItemOut]:
     """In the order of execution. Items of units that people are labelling appear after they have finished."""
     user = allow(request)
     row = find(Evaluation.objects.all(), pk=pk)
-    chosen = {"source": source, "group": group, "status": status, "order": "position"}
+    chosen = read_filters(filters) | {"order": "position"}
     return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(Names(user)))
 
 

@@ -9,31 +9,61 @@ from typing import Any
 from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 
+from experiments.api.fields import Words
 from experiments.core.compatibility import PERSON
 from experiments.core.system_names import Names
 from experiments.core.visibility import list_written_units, visible_to
 from experiments.display.label_checks import fetch_checks
+from experiments.display.narrowing import (
+    Filter,
+    Narrowed,
+    equal,
+    equal_choice,
+    index_filters,
+    list_conditions,
+    narrow_down,
+)
 from experiments.evaluations.people import IS_WAITING
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge
 from experiments.pairwise.sources import AGENT
 from workers import registry
-from workers.record.evaluation_kinds import KINDS
+from workers.record.evaluation_kinds import EvaluationKind
 from workers.record.statuses import STILL
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
-"""Items whose run time is not yet part of the evaluation's seconds."""
+"""Items whose runs' seconds are not counted among those of the evaluation yet."""
+FILTERS = index_filters(
+    Filter(
+        "kind",
+        "Kind",
+        equal_choice("kind", "kind", EvaluationKind.choices()),
+        EvaluationKind,
+        choices=EvaluationKind.choices(),
+    ),
+)
+"""By name in the address, for the page and the API."""
+ITEM_FILTERS = index_filters(
+    Filter("source", "Source", equal("source"), Words),
+    Filter("group", "Group", equal("group"), Words),
+    Filter(
+        "status",
+        "Status",
+        equal_choice("status", "status", ItemStatus.choices),
+        ItemStatus,
+        choices=ItemStatus.choices,
+    ),
+)
+"""Of the items of one evaluation. The page offers what its items have."""
 ORDERS = ("worst", "position")
 
 
-def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
-    """Return the evaluations that an address selects by kind and model, newest first; see `with_progress`."""
-    rows = Evaluation.objects.all()
-    if (kind := params.get("kind", "")) in KINDS:
-        rows = rows.filter(kind=kind)
-    # Explicit, because Django drops a model's default order in grouped queries
-    return with_progress(rows).order_by("-created", "-pk")
+def evaluations_from(params: Mapping[str, str]) -> Narrowed:
+    """Return the evaluations that an address selects, the newest first; see `with_progress`."""
+    # Named, for Django leaves out a model's own order where rows are counted in groups
+    rows = with_progress(Evaluation.objects.all()).order_by("-created", "-pk")
+    return narrow_down(rows, params, list_conditions(FILTERS))
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
@@ -104,10 +134,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
     """Return the items that an address selects by source, group and status, the worst first unless it says
     `position`."""
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
-    for name in ("source", "group", "status"):
-        if text := params.get(name, "").strip():
-            rows = rows.filter(**{name: text})
-    # The group would reveal what a person is to find out
+    rows = narrow_down(rows, params, list_conditions(ITEM_FILTERS)).rows
     if params.get("group", "").strip():
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":

@@ -49,15 +49,15 @@ MAX_CHOICES = 50
 def index(request: HttpRequest) -> HttpResponse:
     """List all evaluations, optionally of one kind, newest first."""
     access.require(request)
-    rows = lists.list_evaluations(request.GET)
-    page = Page.of(request.GET, rows.count(), PER_PAGE, "kind")
-    shown = list(rows[page.start : page.end])
+    found = lists.evaluations_from(request.GET)
+    page = Page.of(request.GET, found.rows.count(), PER_PAGE, *lists.FILTERS)
+    shown = list(found.rows[page.start : page.end])
     context = {
         "breadcrumbs": _list_breadcrumbs(),
         "rows": [(row, lists.state_of(row), headline(row)) for row in shown],
         "page": page,
-        "kinds": KINDS.values(),
-        "kind": request.GET.get("kind", ""),
+        "found": found,
+        "kinds": lists.FILTERS["kind"].choices,
         "any": bool(shown) or Evaluation.objects.exists(),
         "may_start": _may_start(request),
         "moving": any(row.job and row.job.is_moving for row in shown),
@@ -150,7 +150,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         "progress": notify.read_progress(row.job),
         "worker": worker_status.is_here(),
         "statuses": lists.count_by_status(row),
-        "sweeps": sweeps.list_sweeps({"evaluation": str(pk)}).order_by("pk"),
+        "sweeps": sweeps.sweeps_from({"evaluation": str(pk)}).rows.order_by("pk"),
         "said": files.describe_progress(row),
         "may_change": may_change,
         "caveat": CAVEAT,
@@ -215,14 +215,14 @@ def _link_items(row: Evaluation) -> dict[int, str]:
 
 def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
     items = lists.list_items(row, request.GET)
-    page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, "source", "group", "status", "order")
+    page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, *lists.ITEM_FILTERS, "order")
     return {
         "items": [_describe_item(item, names) for item in items[page.start : page.end]],
         "page": page,
         "unread": lists.count_unread(row),
         "filters": [
-            (name, words, lists.list_choices(row, name), request.GET.get(name, ""))
-            for name, words in (("source", "Source"), ("group", "Group"), ("status", "Status"))
+            (name, each.label, lists.list_choices(row, name), request.GET.get(name, ""))
+            for name, each in lists.ITEM_FILTERS.items()
         ],
         "order": request.GET.get("order", "worst"),
     }

@@ -18,6 +18,8 @@ from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import Narrowed, equal_choice, equal_number, list_conditions, narrow_down
+from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
 from experiments.label_checks.lists import list_checks
@@ -40,11 +42,15 @@ from experiments.reviews import queue_lists
 from experiments.reviews.agreement import lists as agreement_lists
 from experiments.reviews.lists import SHOWS
 from experiments.runs import lists
+from experiments.runs.filters import FILTERS
 from experiments.search import finding
 from experiments.sweeps import lists as sweep_lists
+from workers.record.evaluation_kinds import EvaluationKind
 
-OF_RUNS = frozenset(lists.FILTERS)
+OF_RUNS = frozenset(FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
+OF_ITEMS = frozenset({"evaluation", *evaluation_lists.FILTERS, *evaluation_lists.ITEM_FILTERS}) - {"group"}
+"""Without the group, which may be half the answer while people write labels."""
 KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.BUNDLE: OF_RUNS,
     ExportSubject.RUNS: OF_RUNS,
@@ -52,13 +58,13 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.OBSERVATIONS: OF_FILES,
     ExportSubject.LABELS: OF_LABELS,
     ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status", "run"}),
-    ExportSubject.EVALUATIONS: frozenset({"evaluation", "kind", "source", "status"}),
+    ExportSubject.EVALUATIONS: OF_ITEMS,
     ExportSubject.REVIEWS: OF_RUNS | {"queue", "show"},
     ExportSubject.VERDICTS: OF_RUNS | {"queue"},
     ExportSubject.AGREEMENT: frozenset({"queue"}),
     ExportSubject.QUEUES: queue_lists.FILTERS,
     ExportSubject.TRIALS: trial_lists.FILTERS,
-    ExportSubject.SWEEPS: frozenset({"status", "owner"}),
+    ExportSubject.SWEEPS: frozenset(sweep_lists.FILTERS),
     ExportSubject.STUDY: frozenset({"study", "names"}),
 }
 """Allowed filter fields of each export subject."""
@@ -93,7 +99,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.CHECKS:
             rows = _select_checks(given, viewer)
         case ExportSubject.EVALUATIONS:
-            rows = visible_to(EvaluationItem.objects.filter(_filter_items(given)))
+            rows = visible_to(_select_items(given))
         case ExportSubject.LABELS:
             rows = visible_to(Label.objects.filter(_filter_labels(given, viewer))).distinct()
     return rows.order_by("pk")
@@ -130,15 +136,14 @@ def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User |
     if what == ExportSubject.STUDY:
         return _select_study(given)
     if what == ExportSubject.SWEEPS:
-        if (status := given.get("status", "")) and status not in sweep_lists.STATUSES:
-            raise ExchangeError(
-                f"status: “{status[:40]}” is not valid. Choose one of: {', '.join(sweep_lists.STATUSES)}."
-            )
-        return sweep_lists.list_sweeps(given)
-    if viewer is None:  # Queues and trials are lists of one person's own work
+        return _require_sense(sweep_lists.sweeps_from(given))
+    if viewer is None:  # what waits for somebody, and what they have judged, is of a person
         return ReviewQueue.objects.none() if what == ExportSubject.QUEUES else PairwiseTrial.objects.none()
     choose = queue_lists.queues_from if what == ExportSubject.QUEUES else trial_lists.trials_from
-    found = choose(given, viewer)
+    return _require_sense(choose(given, viewer))
+
+
+def _require_sense(found: Narrowed) -> QuerySet[Any]:
     for name, problem in found.problems.items():
         raise ExchangeError(f"{name}: {problem}")
     return found.rows
@@ -217,10 +222,12 @@ def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
 
 
-def _filter_items(given: Mapping[str, str]) -> Q:
-    columns = {"kind": "evaluation__kind", "source": "source", "status": "status"}
-    asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
-    return asked & (Q(evaluation=_number_in(given, "evaluation")) if "evaluation" in given else Q())
+def _select_items(given: Mapping[str, str]) -> QuerySet[EvaluationItem]:
+    conditions = list_conditions(evaluation_lists.ITEM_FILTERS) | {
+        "kind": equal_choice("evaluation__kind", "kind", EvaluationKind.choices()),
+        "evaluation": equal_number("evaluation", "evaluation"),
+    }
+    return _require_sense(narrow_down(EvaluationItem.objects.all(), given, conditions))
 
 
 def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import QueryDict
 
 from experiments.core.params import clean_text
+from experiments.core.system_names import Names
+from experiments.display.narrowing import Choice, Filter, index_filters, offer_choices
+from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.export_query import KNOWN, LOOKS
-from experiments.models import CheckStatus, Export, ItemStatus, ReviewQueue, Study
+from experiments.gallery.lists import FILTERS as GALLERY_FILTERS
+from experiments.models import CheckStatus, Export, ReviewQueue, Study
 from experiments.models.exchange import ExportSubject
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
 from experiments.reviews.lists import SHOWS
-from experiments.runs.filter_choices import list_choices
 from experiments.runs.filter_words import describe_filter
-from experiments.runs.lists import runs_from
+from experiments.runs.filters import FILTERS
 from experiments.sweeps import lists as sweep_lists
-from workers.record.engine_parameters import ENGINE_PARAMETERS
-from workers.record.origins import Origin
 
 NOUNS: Mapping[str, str] = {
     ExportSubject.BUNDLE: "runs, whole",
@@ -38,40 +39,28 @@ NOUNS: Mapping[str, str] = {
     ExportSubject.SWEEPS: "sweeps",
     ExportSubject.STUDY: "studies",
 }
-LABELS: Mapping[str, str] = {
-    "q": "Words",
-    "status": "Status",
-    "model": "Model",
-    "layer": "Layer",
-    "unit": "Unit",
-    "task": "Task",
-    "backbone": "Agent",
-    "label": "Label",
-    "check": "Label check, r",
-    "verdict": "Verdict",
-    "origin": "Origin",
-    "low": "Activation from",
-    "high": "Activation to",
-    "tag": "Tag",
-    "source": "Source",
-    "kind": "Kind",
-    "evaluation": "Evaluation",
-    "queue": "Review queue",
-    "show": "Items",
-    "sweep": "Sweep",
-    "study": "Study",
-    "names": "Names of people",
-    "run": "Runs",
-    "owner": "Created by",
-    "since": "Created since",
-    "until": "Until",
-    "differs": "Claims",
-    "parameter": "Game engine",
-    "parameter_low": "Parameter from",
-    "parameter_high": "Parameter to",
+_OF_IMAGES = {name: each for name, each in GALLERY_FILTERS.items() if name not in FILTERS}
+_LISTS: Mapping[str, Mapping[str, Filter]] = {
+    ExportSubject.EXPERIMENTS: _OF_IMAGES,
+    ExportSubject.OBSERVATIONS: _OF_IMAGES,
+    ExportSubject.EVALUATIONS: {**evaluation_lists.FILTERS, **evaluation_lists.ITEM_FILTERS},
+    ExportSubject.SWEEPS: sweep_lists.FILTERS,
 }
-HINTS: Mapping[str, str] = {"check": ">=0.5", "run": "12,15", "sweep": "its number", "evaluation": "its number"}
-"""Form fields in their order, and placeholders for some of them."""
+"""Filters of a list, besides those of runs and in their place."""
+_OTHERS = index_filters(
+    Filter("source", "Source", None, str),
+    Filter("evaluation", "Evaluation", None, int, hint="its number"),
+    Filter("queue", "Review queue", None, int, choices=lambda *_: _list_rows(ReviewQueue, "name")),
+    Filter("show", "Items", None, str, choices=list(SHOWS.items())),
+    Filter("study", "Study", None, int, choices=lambda *_: _list_rows(Study, "title")),
+    Filter("names", "Names of people", None, str, choices=[("yes", "Shown")]),
+)
+"""Filters of exports alone."""
+_STATUSES: Mapping[str, Iterable[Choice]] = {
+    ExportSubject.CHECKS: CheckStatus.choices,
+    ExportSubject.QUEUES: queue_lists.STATUSES.items(),
+    ExportSubject.TRIALS: trial_lists.STATUSES.items(),
+}
 
 
 @dataclass(frozen=True)
@@ -98,49 +87,21 @@ def describe_query(what: str, query: str) -> str:
 def list_fields(what: ExportSubject, query: str) -> list[FilterField]:
     """Return the fields that select the rows of an export, filled in from a query."""
     given = {name: clean_text(",".join(filter(None, values))) for name, values in QueryDict(query).lists()}
-    choices = _list_choices(what, given)
+    names = Names(None)
     return [
-        FilterField(name, label, given.get(name, ""), _offer(choices.get(name), given.get(name)), HINTS.get(name, ""))
-        for name, label in LABELS.items()
-        if name in KNOWN[what]
+        FilterField(each.name, each.label, given.get(each.name, ""), offer_choices(each, given, names), each.hint)
+        for each in _list_filters(what)
+        if each.name in KNOWN[what]
     ]
 
 
-def _offer(choices: Any, value: str | None) -> list[tuple[str, str]] | None:
-    """Return the choices, plus the current value if it is no longer among them; None for a text field."""
-    if choices is None:
-        return None
-    listed = [(str(key), str(label)) for key, label in choices]
-    # Otherwise the form would silently drop the filter of an old address
-    return listed if not value or value in dict(listed) else [*listed, (value, value)]
+def _list_filters(what: ExportSubject) -> Iterable[Filter]:
+    found = {**FILTERS, **_OTHERS, **_LISTS.get(what, {})}
+    if what in _STATUSES:
+        found["status"] = replace(FILTERS["status"], choices=list(_STATUSES[what]))
+    return found.values()
 
 
-def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the choices of the fields that select from existing rows."""
-    found = list_choices(runs_from({"model": given.get("model", "")}))
-    statuses = {
-        ExportSubject.CHECKS: CheckStatus.choices,
-        ExportSubject.EVALUATIONS: ItemStatus.choices,
-        ExportSubject.QUEUES: queue_lists.STATUSES.items(),
-        ExportSubject.TRIALS: trial_lists.STATUSES.items(),
-        ExportSubject.SWEEPS: sweep_lists.STATUSES.items(),
-    }
-    queues = ReviewQueue.objects.order_by("-pk").values_list("pk", "name")[:100] if "queue" in KNOWN[what] else ()
-    studies = Study.objects.order_by("-pk").values_list("pk", "title")[:100] if "study" in KNOWN[what] else ()
-    return {
-        "study": [(str(pk), title) for pk, title in studies],
-        "names": [("yes", "Shown")],
-        "status": statuses.get(what, found["statuses"]),
-        "task": found["tasks"],
-        "backbone": found["backbones"],
-        "verdict": found["verdict_choices"],
-        "origin": Origin.choices(),
-        "queue": [(str(pk), name) for pk, name in queues],
-        "show": SHOWS.items(),
-        "differs": [("on", "Other than measured")],
-        "parameter": [(name, each.label) for name, each in ENGINE_PARAMETERS.items()],
-        **{
-            name: [(each, each) for each in found[of]]
-            for name, of in (("model", "models"), ("layer", "layers"), ("owner", "owners"), ("tag", "tags"))
-        },
-    }
+def _list_rows(model: Any, column: str) -> list[Choice]:
+    """The newest rows by their number."""
+    return [(str(pk), name) for pk, name in model.objects.order_by("-pk").values_list("pk", column)[:100]]

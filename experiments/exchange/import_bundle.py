@@ -25,6 +25,7 @@ from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.core.units_of_runs import find_unit_of
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
+from experiments.exchange.decoding import shorten_value
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
 from experiments.exchange.run_decoding import (
     CHECK_FIGURES,
@@ -32,7 +33,6 @@ from experiments.exchange.run_decoding import (
     RunDetails,
     parse_time,
     require_field,
-    shorten_value,
 )
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
 from experiments.exchange.validate_bundle import KEY, check_page, look_at_images, steps

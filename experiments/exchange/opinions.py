@@ -19,6 +19,7 @@ from experiments.comments import lists as comment_lists
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.search_index import opinions
+from experiments.exchange.decoding import Count
 from experiments.models import (
     Adjudication,
     Comment,
@@ -40,9 +41,9 @@ SCORES = tuple(line.name for line in rubric.LINES)
 class Tagged:
     """Tags of an experiment, or of its image at a position."""
 
-    experiment: int
-    position: int | None
-    tags: Sequence[str]
+    experiment: Count
+    position: Count | None
+    tags: list[str]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,21 @@
-"""Decode people.json into typed records and check their limits before anything is saved. Errors are `ExchangeError`s
-that name the field."""
+"""people.json as typed structs, decoded and bounded before anything is saved. Raises `ExchangeError` naming the
+field."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from experiments.exchange import run_decoding
+from experiments.exchange.decoding import BundleStruct, Count, decode
 from experiments.exchange.opinions import SCORES, Said, Tagged
-from experiments.exchange.run_decoding import check_count, check_time, decode_list, shorten_value, unlike
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.comment import NEARBY_CHARS, NEEDS, QUOTE_CHARS, TEXT_CHARS
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
-from experiments.reviews import rubric
 
 MAX_THREADS, MAX_COMMENTS, MAX_WORDINGS, MAX_MENTIONS = 2_000, 500, 100, 20
 MAX_SAID = 10_000
@@ -20,140 +23,100 @@ MAX_SAID = 10_000
 MAX_REVIEWS, MAX_TAGGED = 1_000, 10_000
 NAME_CHARS = 310
 
-Json = Mapping[str, Any]
+_Name = Annotated[str, Meta(max_length=NAME_CHARS)]
+_Nearby = Annotated[str, Meta(max_length=NEARBY_CHARS)]
+_Text = Annotated[str, Meta(max_length=TEXT_CHARS)]
+_Label = Annotated[str, Meta(max_length=LABEL_CHARS)]
+_Note = Annotated[str, Meta(max_length=NOTE_CHARS)]
+_Score = Annotated[int, Meta(ge=1, le=5)]
+_Scores: Any = msgspec.defstruct("_Scores", [(name, _Score | None, None) for name in SCORES], frozen=True)
 
 
-def decode_opinions(data: Json) -> Said:
-    """Decode the whole file. Raises ExchangeError."""
-    found = decode_list(data.get("tags", []), _decode_tagged, "people.json: tags", MAX_TAGGED)
-    if (count := sum(len(each.tags) for each in found)) > MAX_TAGGED:
+class _Wording(BundleStruct, frozen=True, kw_only=True):
+    text: _Text
+    replaced: str
+
+
+class _Comment(BundleStruct, frozen=True, kw_only=True):
+    author: _Name
+    text: _Text
+    created: str
+    edited: str | None = None
+    deleted: str | None = None
+    mentions: Annotated[list[_Name], Meta(max_length=MAX_MENTIONS)]
+    wordings: Annotated[list[_Wording], Meta(max_length=MAX_WORDINGS)]
+
+
+class _Thread(BundleStruct, frozen=True, kw_only=True):
+    on: str
+    seq: Count | None = None
+    experiment: Count | None = None
+    position: Count | None = None
+    quote: Annotated[str, Meta(max_length=QUOTE_CHARS)]
+    before: _Nearby
+    after: _Nearby
+    place: Count
+    created: str
+    resolved: str | None = None
+    resolved_by: _Name = ""
+    comments: Annotated[list[_Comment], Meta(max_length=MAX_COMMENTS)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_known("on", self.on, NEEDS)
+
+
+class _Verdict(BundleStruct, frozen=True, kw_only=True):
+    queue: _Name
+    verdict: str
+    corrected_label: _Label
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_known("verdict", self.verdict, ReviewVerdict.values)
+
+
+class _Review(_Verdict, frozen=True, kw_only=True):
+    reviewer: _Name
+    blind: bool = False
+    additional: bool = False
+    scores: _Scores
+    note: _Note
+    submitted: str | None = None
+
+
+class _Final(_Verdict, frozen=True, kw_only=True):
+    adjudicator: _Name
+    reason: _Note
+    created: str
+
+
+class _People(BundleStruct, frozen=True, kw_only=True):
+    threads: Annotated[list[_Thread], Meta(max_length=MAX_THREADS)] = []
+    reviews: Annotated[list[_Review], Meta(max_length=MAX_REVIEWS)] = []
+    finals: Annotated[list[_Final], Meta(max_length=MAX_REVIEWS)] = []
+    tags: Annotated[list[Tagged], Meta(max_length=MAX_TAGGED)] = []
+
+
+def decode_opinions(data: Mapping[str, Any]) -> Said:
+    """Raises ExchangeError."""
+    people = decode(data, _People, "people.json")
+    tagged = [_clean_tags(each) for each in people.tags]
+    if (count := sum(len(each.tags) for each in tagged)) > MAX_TAGGED:
         raise ExchangeError(
             f"people.json puts {count:,} tags to experiments and images, at most {MAX_TAGGED:,} are possible."
         )
-    threads = decode_list(data.get("threads", []), thread, "people.json: threads", MAX_THREADS)
-    if (count := sum(len(each["comments"]) for each in threads)) > MAX_SAID:
+    if (count := sum(len(each.comments) for each in people.threads)) > MAX_SAID:
         raise ExchangeError(f"people.json holds {count:,} comments, at most {MAX_SAID:,} are possible.")
-    return Said(
-        threads,
-        decode_list(data.get("reviews", []), review, "people.json: reviews", MAX_REVIEWS),
-        decode_list(data.get("finals", []), final, "people.json: finals", MAX_REVIEWS),
-        found,
-    )
+    threads, reviews, finals = map(msgspec.to_builtins, (people.threads, people.reviews, people.finals))
+    return Said(threads, reviews, finals, tagged)
 
 
-def thread(given: Any) -> dict[str, Any]:
-    place = fields(given, "a thread")
-    on = place.get("on")
-    if not isinstance(on, str) or on not in NEEDS:
-        raise ExchangeError(f"people.json: a thread is on {shorten_value(on)}: choose from {', '.join(NEEDS)}.")
-    numbers = {name: number(place, name) for name in ("seq", "experiment", "position")}
-    resolved = time(place, "resolved")
-    return {
-        **numbers,
-        **texts(place, quote=QUOTE_CHARS, before=NEARBY_CHARS, after=NEARBY_CHARS),
-        "on": on,
-        "place": check_count(place.get("place"), "people.json: place of a thread"),
-        "created": _require_time(place, "created"),
-        "resolved": resolved,
-        "resolved_by": text(place, "resolved_by", NAME_CHARS) if resolved else "",
-        "comments": decode_list(place.get("comments"), comment, "people.json: comments of a thread", MAX_COMMENTS),
-    }
+def _clean_tags(given: Tagged) -> Tagged:
+    return replace(given, tags=run_decoding.tags(given.tags, "people.json"))
 
 
-def comment(given: Any) -> dict[str, Any]:
-    said = fields(given, "a comment")
-    return {
-        **texts(said, author=NAME_CHARS, text=TEXT_CHARS),
-        "created": _require_time(said, "created"),
-        "edited": time(said, "edited"),
-        "deleted": time(said, "deleted"),
-        "mentions": decode_list(said.get("mentions"), name, "people.json: mentions of a comment", MAX_MENTIONS),
-        "wordings": decode_list(said.get("wordings"), wording, "people.json: wordings of a comment", MAX_WORDINGS),
-    }
-
-
-def wording(given: Any) -> dict[str, Any]:
-    said = fields(given, "a wording")
-    return {"text": text(said, "text", TEXT_CHARS), "replaced": _require_time(said, "replaced")}
-
-
-def review(given: Any) -> dict[str, Any]:
-    said = fields(given, "a review")
-    scores = fields(said.get("scores"), "the scores of a review")
-    return {
-        **texts(said, queue=NAME_CHARS, reviewer=NAME_CHARS, corrected_label=LABEL_CHARS, note=NOTE_CHARS),
-        "blind": said.get("blind") is True,
-        "additional": said.get("additional") is True,
-        "scores": {name: score(scores.get(name), name) for name in SCORES},
-        "verdict": verdict(said),
-        "submitted": time(said, "submitted"),
-    }
-
-
-def final(given: Any) -> dict[str, Any]:
-    said = fields(given, "a final verdict")
-    return {
-        **texts(said, queue=NAME_CHARS, adjudicator=NAME_CHARS, corrected_label=LABEL_CHARS, reason=NOTE_CHARS),
-        "verdict": verdict(said),
-        "created": _require_time(said, "created"),
-    }
-
-
-def verdict(said: Json) -> str:
-    found = said.get("verdict")
-    if not isinstance(found, str) or found not in ReviewVerdict.values:
-        raise ExchangeError(
-            f"people.json: a verdict is {shorten_value(found)}: choose from {', '.join(ReviewVerdict.values)}."
-        )
-    return found
-
-
-def score(given: Any, what: str) -> int | None:
-    if given is not None and (isinstance(given, bool | float) or given not in rubric.SCORES):
-        raise unlike(f"people.json: {what}", given, "no score from 1 to 5")
-    return given
-
-
-def _decode_tagged(given: Any) -> Tagged:
-    said = fields(given, "tags")
-    experiment = check_count(said.get("experiment"), "people.json: the experiment of tags")
-    return Tagged(experiment, number(said, "position"), run_decoding.tags(said.get("tags"), "people.json"))
-
-
-# --- fields -----------------------------------------------------------------------------------------------
-
-
-def fields(given: Any, what: str) -> Json:
-    if not isinstance(given, dict):
-        raise ExchangeError(f"people.json: {shorten_value(given)} is not {what}.")
-    return given
-
-
-def texts(said: Json, **most: int) -> dict[str, str]:
-    """Return several texts by name, each with its maximum length."""
-    return {key: text(said, key, longest) for key, longest in most.items()}
-
-
-def text(said: Json, key: str, most: int) -> str:
-    found = said.get(key)
-    if not isinstance(found, str) or len(found) > most:
-        raise unlike(f"people.json: {key}", found, f"no text of at most {most:,} characters")
-    return found
-
-
-def name(given: Any) -> str:
-    return text({"a name": given}, "a name", NAME_CHARS)
-
-
-def number(said: Json, key: str) -> int | None:
-    return None if said.get(key) is None else check_count(said[key], f"people.json: {key}")
-
-
-def time(said: Json, key: str) -> str | None:
-    return None if said.get(key) is None else _require_time(said, key)
-
-
-def _require_time(said: Json, key: str) -> str:
-    """Check a time and return it as written."""
-    check_time(said.get(key), f"people.json: {key}")
-    return str(said[key])
+def _require_known(name: str, value: str, known: Iterable[str]) -> None:
+    """Raise ValueError for another value."""
+    if value not in known:
+        raise ValueError(f"{name} is {value[:60]!r}: choose from {', '.join(known)}")

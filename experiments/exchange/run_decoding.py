@@ -5,21 +5,23 @@ Errors are `ExchangeError`s that name the field, its value and what is expected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from experiments.core import tagging
 from experiments.core.errors import InvalidInput
+from experiments.exchange.decoding import HIGHEST, BundleStruct, Count, decode, is_time, shorten_value
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.evaluation import PROBE
 from experiments.models.stored import StoredMember
 from workers.record.circuits import decode_members, find_size_problem
 from workers.record.decoding import fits
-from workers.record.limits import DEFAULT_LIMITS
 
-HIGHEST = 2**31 - 1
 MAX_TAGS = 50
 """Maximum number of tags of a run, an experiment or an image."""
 MAX_LABELS, LABEL_CHARS = 1_000, 10_000
@@ -32,7 +34,6 @@ MAX_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10**8}
 
 _MEMBER = {"model", "layer", "unit"}
 
-T = TypeVar("T")
 Json = Mapping[str, Any]
 
 CHECK_FIGURES = (
@@ -42,15 +43,59 @@ CHECK_FIGURES = (
 """Figures of a label check that have columns of their own."""
 
 
-@dataclass(frozen=True)
-class LabelTold:
-    """A label with its units, each as (model, layer, number)."""
+_Figure = Annotated[float, Meta(ge=-HIGHEST, le=HIGHEST)] | None
+_Option = Annotated[str, Meta(max_length=OPTION_CHARS)] | bool | int | float | None
+_Place = Annotated[str, Meta(max_length=PLACE_CHARS)]
+_FieldName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS)]
+_RunNumber = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Limits: Any = msgspec.defstruct(
+    "_Limits",
+    [(name, Annotated[float, Meta(gt=0, le=most)] | None, None) for name, most in MAX_LIMIT.items()],
+    forbid_unknown_fields=True,
+)
+_Check: Any = msgspec.defstruct(
+    "_Check",
+    [
+        ("text", Annotated[str, Meta(max_length=4_000)]),
+        ("dataset", Annotated[str, Meta(max_length=500)]),
+        ("split", Any, ""),  # the bundle may be of before there were splits
+        ("status", Any, None),
+        ("result", Any, None),
+        *((name, _Figure, None) for name in ("seconds", *CHECK_FIGURES)),
+    ],
+)
 
-    text: str
-    source: str
-    position: int
-    scores: Mapping[str, float]
-    units: Sequence[tuple[str, str, int]]
+
+class LabelTold(BundleStruct, frozen=True, kw_only=True):
+    """A label with the units it is of, each as (model, layer, number)."""
+
+    text: Annotated[str, Meta(max_length=LABEL_CHARS)]
+    source: Annotated[str, Meta(min_length=1, max_length=40)]
+    position: Count
+    scores: Annotated[dict[_FieldName, float], Meta(max_length=MAX_SCORES)]
+    units: Annotated[list[tuple[_Place, _Place, Count]], Meta(max_length=MAX_UNITS)] = []
+
+
+class _Parent(BundleStruct, frozen=True, kw_only=True):
+    identity: str
+    number: _RunNumber | None = None
+    created: str
+
+
+class _Row(BundleStruct, frozen=True, kw_only=True):
+    seconds: Annotated[float, Meta(ge=0, le=HIGHEST)] = 0.0
+    started: str | None = None
+    ended: str | None = None
+
+
+class _Details(BundleStruct, frozen=True, kw_only=True):
+    run: _Row
+    owner: Annotated[str, Meta(max_length=150)]
+    number: _RunNumber | None = None
+    parent: Any = None
+    tags: list[Any]
+    labels: Annotated[list[LabelTold], Meta(max_length=MAX_LABELS)]
+    check: Any = None
 
 
 @dataclass(frozen=True)
@@ -72,72 +117,55 @@ class RunDetails:
 
 
 def decode_details(data: Json) -> RunDetails:
-    """Decode these fields. Raises ExchangeError."""
-    row = require_field(data, "run", dict)
-    value = row.get("seconds", 0)
-    if not is_number(value) or not 0 <= value <= HIGHEST:
-        raise unlike("run.json: seconds", value, f"no number from 0 to {HIGHEST:,}")
+    """Raises ExchangeError, also for more units in all than are taken."""
+    told = decode(data, _Details, "run.json")
+    if (count := sum(len(each.units) for each in told.labels)) > MAX_LABELLED:
+        raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
     return RunDetails(
-        owner=text(data, "owner", 150),
-        number=number_of(data, "number"),
-        parent=parent(data.get("parent") or {}),
-        seconds=float(value),
-        started=parse_time(row, "started"),
-        ended=parse_time(row, "ended"),
-        tags=tags(require_field(data, "tags", list), "run.json"),
-        labels=labels(require_field(data, "labels", list)),
-        check=check(data.get("check")),
+        owner=told.owner,
+        number=told.number,
+        parent=_read_parent(told.parent),
+        seconds=told.run.seconds,
+        started=datetime.fromisoformat(told.run.started) if told.run.started else None,
+        ended=datetime.fromisoformat(told.run.ended) if told.run.ended else None,
+        tags=tags(told.tags, "run.json"),
+        labels=told.labels,
+        check=None if told.check is None else _read_check(told.check),
     )
 
 
-def check(given: Any) -> dict[str, Any] | None:
-    """Decode a label check: its text, figures that are numbers or null, and its result. Raises ExchangeError."""
-    if given is None:
-        return None
-    if not isinstance(given, dict):
-        raise ExchangeError(f"run.json: check is {shorten_value(given)}: it is an object, or null.")
-    found: dict[str, Any] = {name: text(given, name, most) for name, most in (("text", 4_000), ("dataset", 500))}
-    for name in ("seconds", *CHECK_FIGURES):
-        value = given.get(name)
-        if value is not None and not (is_number(value) and -HIGHEST <= value <= HIGHEST):
-            raise unlike(f"run.json: check: {name}", value, "no number and not null")
-        found[name] = value
-    result = given.get("result")
-    found["split"] = PROBE if given.get("split") == PROBE else ""  # Bundles from before there were splits have none
-    return found | {"result": result if isinstance(result, dict) else {}, "status": given.get("status")}
+def _read_parent(given: Any) -> dict[str, Any]:
+    """Empty where there is none, or it cannot be told from others."""
+    if not given:
+        return {}
+    told = decode(given, _Parent, "run.json: parent")
+    return {**msgspec.to_builtins(told), "identity": told.identity[:64]} if told.identity else {}
+
+
+def _read_check(given: Any) -> dict[str, Any]:
+    """What a bundle tells of a check: its text, figures that are numbers or null, and what it found."""
+    found: dict[str, Any] = msgspec.to_builtins(decode(given, _Check, "run.json: check"))
+    split, result = found["split"], found["result"]
+    return found | {"split": PROBE if split == PROBE else "", "result": result if isinstance(result, dict) else {}}
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
-    """Check the limits of a run: null, or numbers above 0 and within the forms' range. Raises ExchangeError."""
-    if not isinstance(given, dict) or not given.keys() <= DEFAULT_LIMITS.keys():
-        raise ExchangeError(
-            f"{where} is {shorten_value(given)}: it holds rounds, tokens, cost and seconds, and nothing else."
-        )
-    for name, value in given.items():
-        if value is not None and not (is_number(value) and 0 < value <= MAX_LIMIT[name]):
-            most = f"{MAX_LIMIT[name]:,}"
-            raise ExchangeError(
-                f"{where}: {name} is {shorten_value(value)}: a limit is null, or a number above 0 up to {most}."
-            )
-    return given
+    """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
+    decode(given, _Limits, where)
+    return dict(given)
 
 
 def options(given: Any) -> dict[str, Any]:
-    """Check the options of a run: a few short texts and numbers. Raises ExchangeError."""
-    if not isinstance(given, dict) or len(given) > MAX_OPTIONS:
-        raise ExchangeError(
-            f"run.json: options is {shorten_value(given)}: it holds at most {MAX_OPTIONS} names and values."
-        )
-    for name, value in given.items():
-        plain = value is None or isinstance(value, bool) or is_number(value)
-        short = isinstance(value, str) and len(value) <= OPTION_CHARS
-        if name == "members":
-            if not _is_circuit(value):
-                raise unlike("run.json: the option members", value, "no list of members of a circuit")
-            continue
-        if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "dataset" and not short):
-            raise unlike(f"run.json: the option {shorten_value(name)}", value, "no value of one")
-    return given
+    """Options of a run: a few short words and numbers. Raises ExchangeError."""
+    wanted: Any = Annotated[dict[_FieldName, Any], Meta(max_length=MAX_OPTIONS)]
+    found: dict[str, Any] = decode(given, wanted, "run.json: options")
+    for name, value in found.items():
+        if name != "members":
+            kind: Any = Annotated[str, Meta(max_length=OPTION_CHARS)] if name == "dataset" else _Option
+            decode(value, kind, f"run.json: the option {shorten_value(name)}")
+        elif not _is_circuit(value):
+            raise unlike("run.json: the option members", value, "no list of members of a circuit")
+    return found
 
 
 def _is_circuit(given: Any) -> bool:
@@ -164,67 +192,7 @@ def tags(given: Any, where: str) -> list[str]:
     return kept
 
 
-def labels(given: Any) -> Sequence[LabelTold]:
-    """Decode the labels. Raises ExchangeError, also for too many units in total."""
-    found = decode_list(given, label, "run.json: labels", MAX_LABELS)
-    if (count := sum(len(each.units) for each in found)) > MAX_LABELLED:
-        raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
-    return found
-
-
-def label(given: Any) -> LabelTold:
-    """Decode a label. Raises ExchangeError."""
-    if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("text", "source")):
-        raise ExchangeError(f"run.json: {shorten_value(given)} is no label.")
-    name = shorten_value(given["text"])
-    if len(given["text"]) > LABEL_CHARS or not 0 < len(given["source"]) <= 40:
-        raise ExchangeError(f"run.json: the label {name} is too long, or has no source of at most 40 characters.")
-    units = decode_list(given.get("units", []), unit, f"run.json: the label {name}: units", MAX_UNITS)
-    position = check_count(given.get("position"), f"run.json: the label {name}: position")
-    return LabelTold(given["text"], given["source"], position, scores(given.get("scores"), name), units)
-
-
-def scores(given: Any, name: str) -> dict[str, float]:
-    if not isinstance(given, dict) or len(given) > MAX_SCORES:
-        raise ExchangeError(f"run.json: the label {name} has no scores: names and numbers, {MAX_SCORES} at most.")
-    for key, value in given.items():
-        if not 0 < len(key) <= NAME_CHARS or not is_number(value):
-            raise unlike(f"run.json: the label {name}: {shorten_value(key)}", value, "no score")
-    return given
-
-
-def unit(given: Any) -> tuple[str, str, int]:
-    if not isinstance(given, list) or len(given) != 3 or not all(isinstance(each, str) for each in given[:2]):
-        raise ExchangeError(f"run.json: {shorten_value(given)} is no unit such as [model, layer, number].")
-    return given[0][:200], given[1][:200], check_count(given[2], f"run.json: the unit {shorten_value(given)}")
-
-
-def parent(given: Any) -> dict[str, Any]:
-    if not given:
-        return {}
-    if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("identity", "created")):
-        raise unlike("run.json: parent", given, "no run")
-    check_time(given["created"], "run.json: created of parent")
-    if not given["identity"]:
-        return {}
-    number = number_of(given, "number of parent")
-    return {"identity": given["identity"][:64], "number": number, "created": given["created"]}
-
-
-def number_of(given: Json, what: str) -> int | None:
-    """Return the number of a run, or None if it has none."""
-    return None if given.get("number") is None else check_count(given["number"], f"run.json: {what}", 2**63 - 1)
-
-
 # --- fields ---------------------------------------------------------------------------------------------
-
-
-def decode_list(given: Any, read: Callable[[Any], T], what: str, most: int) -> list[T]:
-    """Decode each item of a list. Raises ExchangeError if it is no list, or too long."""
-    if not isinstance(given, list) or len(given) > most:
-        many = f"{len(given):,} things" if isinstance(given, list) else shorten_value(given)
-        raise ExchangeError(f"{what} is {many} where a list of at most {most:,} is wanted.")
-    return [read(each) for each in given]
 
 
 def require_field(data: Json, name: str, kind: type) -> Any:
@@ -234,20 +202,6 @@ def require_field(data: Json, name: str, kind: type) -> Any:
     if not isinstance(data[name], kind):
         raise unlike(f"run.json: {name}", data[name], f"no {kind.__name__}")
     return data[name]
-
-
-def text(data: Json, name: str, most: int) -> str:
-    found = require_field(data, name, str)
-    if len(found) > most:
-        raise ExchangeError(f"run.json: {name} is {shorten_value(found)}, and that has over {most} characters.")
-    return str(found)
-
-
-def check_count(value: Any, what: str, most: int = HIGHEST) -> int:
-    """Return a whole number from 0 to `most`. Raises ExchangeError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise unlike(what, value, f"no whole number from 0 to {most:,}")
-    return value
 
 
 def is_number(value: Any) -> bool:
@@ -260,22 +214,12 @@ def parse_time(data: Json, name: str) -> datetime | None:
 
 
 def check_time(value: Any, where: str) -> datetime:
-    """Parse a time with a zone. Raises ExchangeError."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or found.tzinfo is None or not 1970 < found.year < 9999:
+    """Raises ExchangeError for what is no time with a zone."""
+    if not is_time(value):
         raise unlike(where, value, "no time such as 2026-01-31T12:00:00+00:00")
-    return found
+    return datetime.fromisoformat(value)
 
 
 def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
     """Build the error for a value other than the one wanted."""
     return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")
-
-
-def shorten_value(value: Any) -> str:
-    """Return a value of a hostile file, shortened for an error message."""
-    words = repr(value)
-    return words if len(words) <= 60 else f"{words[:57]}…"

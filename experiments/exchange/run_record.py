@@ -18,7 +18,8 @@ from experiments.core.display_name import person
 from experiments.core.transcript import strip_unstorable
 from experiments.display.label_checks import read_check
 from experiments.exchange import run_decoding
-from experiments.exchange.run_decoding import CHECK_FIGURES, HIGHEST, parse_time, require_field, shorten_value, unlike
+from experiments.exchange.decoding import HIGHEST, shorten_value
+from experiments.exchange.run_decoding import CHECK_FIGURES, parse_time, require_field, unlike
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, LabelCheck, Run
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number

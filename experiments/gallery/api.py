@@ -13,58 +13,37 @@ from ninja import Field, Query, Router, Schema
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import (
-    Finite,
     Given,
     Id,
     ImageKey,
     Number,
-    RowNumber,
     RowOut,
-    UnitNumber,
     Words,
     binary,
     find,
 )
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
 from experiments.core.visibility import list_images
 from experiments.gallery import observations
 from experiments.gallery.images import serve_image, serve_thumbnail
-from experiments.gallery.lists import Filters
+from experiments.gallery.lists import FILTERS, Filters
 from experiments.models import Experiment, Image, Observation
-from workers.record.engine_parameters import ParameterName
 from workers.record.experiments import ActivationMap
-from workers.record.origins import Origin
 
 router = Router(tags=["Experiments"])
 
 
+@with_filters(FILTERS)
 class GalleryFilters(Schema):
     """The filters of the page Experiments; for experiments, those that logged a matching image."""
-
-    q: Words | None = Field(None, description="words of title or prompt")
-    origin: Origin | None = None
-    low: Finite | None = Field(None, description="lowest activation")
-    high: Finite | None = Field(None, description="highest activation")
-    model: Words | None = None
-    layer: Words | None = None
-    unit: UnitNumber | None = None
-    run: RowNumber | None = None
-    owner: Words | None = None
-    tag: Words | None = None
-    differs: bool = Field(False, description="true: only those whose claim is another number")
-    parameter: ParameterName | None = Field(
-        None, description="only images of the game engine with a value of this parameter"
-    )
-    parameter_low: Finite | None = Field(None, description="its lowest value")
-    parameter_high: Finite | None = Field(None, description="its highest value")
 
 
 def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
     """Return the filters as the page reads them. Raises Refusal for invalid ones."""
-    given = asked.model_dump(exclude_none=True, exclude={"status", "order"}, mode="json")
-    filters = Filters({name: str(value) for name, value in given.items()}, names)
+    filters = Filters(read_filters(asked), names)
     if not filters.is_valid():
         raise InvalidFilters({name: [str(each) for each in found] for name, found in filters.errors.items()})
     return filters

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from experiments.api.fields import Finite, RowNumber, UnitNumber, Words
 from experiments.core import tagging
 from experiments.core.params import MAX_COUNT
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
-from experiments.runs import lists as run_lists
+from experiments.runs.filters import FILTERS as RUN_FILTERS
 from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
 
 OWN = frozenset({"q", "origin", "low", "high", "tag", "differs", "parameter", "parameter_low", "parameter_high"})
 """Filters on what was logged; the others are on its run."""
-OF_FILES = OWN | frozenset(run_lists.FILTERS)
+OF_FILES = OWN | frozenset(RUN_FILTERS)
 """Parameters of an address that choose experiments and images for a file."""
 
 SORTS = {
@@ -37,27 +39,37 @@ LIST_SORTS = ("recent", "strongest")
 
 
 class Filters(forms.Form):
-    """Every field may be empty. Errors are in `problems`, and the input stays in its field."""
+    """Every field may be empty. Errors are in `problems`, and the input stays in its field. `FILTERS` gives the fields
+    to the API and exports."""
 
     def __init__(self, data: Mapping[str, Any], names: Names) -> None:
         """`names` are those of the viewer: hidden systems are not found by name."""
         super().__init__(data)
         self.names = names
 
-    q = forms.CharField(label="Words", required=False, max_length=10_000)
-    origin = forms.ChoiceField(label="Origin", required=False, choices=[("", "Any origin"), *Origin.choices()])
-    low = forms.FloatField(label="Lowest activation", required=False)
-    high = forms.FloatField(label="Highest activation", required=False)
-    model = forms.CharField(required=False, max_length=200)
-    layer = forms.CharField(required=False, max_length=200)
+    q = forms.CharField(label="Words", required=False, max_length=10_000, help_text="words of title or prompt")
+    origin = forms.TypedChoiceField(
+        label="Origin", required=False, choices=[("", "Any origin"), *Origin.choices()], coerce=Origin
+    )
+    low = forms.FloatField(label="Activation from", required=False, help_text="lowest activation")
+    high = forms.FloatField(label="Activation to", required=False, help_text="highest activation")
+    model = forms.CharField(label="Model", required=False, max_length=200)
+    layer = forms.CharField(label="Layer", required=False, max_length=200)
     unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT)
     run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT)
-    owner = forms.CharField(required=False, max_length=150)
+    owner = forms.CharField(label="Created by", required=False, max_length=150)
     tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
-    differs = forms.BooleanField(required=False)
-    parameter = forms.ChoiceField(label="Game engine", required=False, choices=_PARAMETERS)
-    parameter_low = forms.FloatField(label="Lowest value of the parameter", required=False)
-    parameter_high = forms.FloatField(label="Highest value of the parameter", required=False)
+    differs = forms.BooleanField(
+        label="Claims", required=False, help_text="true: only those whose claim is another number"
+    )
+    parameter = forms.ChoiceField(
+        label="Game engine",
+        required=False,
+        choices=_PARAMETERS,
+        help_text="only images of the game engine with a value of this parameter",
+    )
+    parameter_low = forms.FloatField(label="Parameter from", required=False, help_text="its lowest value")
+    parameter_high = forms.FloatField(label="Parameter to", required=False, help_text="its highest value")
     sort = forms.ChoiceField(label="Order", required=False, choices=list(SORTS.items()))
 
     def clean_q(self) -> str:
@@ -181,6 +193,25 @@ class Filters(forms.Form):
                 self.data.get("tag", ""),
             ),
         }
+
+
+def _read_field(name: str, row: forms.Field) -> Filter:
+    """Return the filter of a field of the form, which combines the conditions."""
+    choices = [(key, label) for key, label in getattr(row, "choices", ()) if key] or None
+    accepts: Any = Words
+    if isinstance(row, forms.TypedChoiceField):
+        accepts = row.coerce
+    elif choices:
+        accepts = Literal[tuple(key for key, _ in choices)]
+    elif isinstance(row, forms.BooleanField):
+        accepts, choices = bool, [("on", "Other than measured")]
+    elif isinstance(row, forms.IntegerField):  # FloatField is one too
+        accepts = Finite if isinstance(row, forms.FloatField) else RowNumber if row.min_value else UnitNumber
+    return Filter(name, str(row.label), None, accepts, str(row.help_text), choices)
+
+
+FILTERS = index_filters(*(_read_field(name, row) for name, row in Filters.base_fields.items() if name != "sort"))
+"""The form's fields except the order, for the API and exports."""
 
 
 def _in_use(links: Any) -> Exists:

@@ -15,7 +15,8 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Day, Id, Number, RowNumber, UnitNumber, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.versions import must_match
 from experiments.core import tagging
 from experiments.core.actors import Actor
@@ -26,8 +27,8 @@ from experiments.models import Experiment, Hypothesis, Observation, Role, Run, T
 from experiments.models.run import VERDICT_COLUMNS
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists
+from experiments.runs.filters import FILTERS
 from workers.record.limits import DEFAULT_LIMITS
-from workers.record.statuses import Status
 
 router = Router(tags=["Runs"])
 
@@ -157,25 +158,9 @@ class HypothesisOut(HypothesisKept):
     round: int
 
 
+@with_filters(FILTERS)
 class RunFilters(Schema):
     """As on the page Runs; what is left out does not matter."""
-
-    run: Words | None = Field(None, description="numbers of runs, as 12,15")
-    q: Words | None = Field(None, description="words of question, description and labels")
-    status: Literal["active"] | Status | None = Field(None, description="`active`: queued or running")
-    task: Words | None = None
-    model: Words | None = None
-    layer: Words | None = None
-    unit: UnitNumber | None = None
-    backbone: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
-    sweep: RowNumber | None = Field(None, description="number of the sweep they are of")
-    owner: Words | None = None
-    label: Words | None = Field(None, description="words of its labels")
-    tag: Words | None = None
-    check: Words | None = Field(None, description="bound of r of the check, as >=0.5 or <0.2; or none")
-    verdict: Words | None = Field(None, description="accept, revise, reject, split, final, reviewed or none")
-    since: Day | None = Field(None, description="asked on this day or later")
-    until: Day | None = Field(None, description="asked on this day or earlier")
 
 
 class RunOrder(Schema):
@@ -244,8 +229,7 @@ def list_runs(
 ) -> ListPage[RunOut]:
     """Filtered as on the page Runs."""
     user = allow(request)
-    given = {name: str(value) for name, value in asked.model_dump(exclude_none=True).items()}
-    found = lists.runs_from(given, user)
+    found = lists.runs_from(read_filters(asked), user)
     if found.problems:
         raise InvalidFilters(found.problems)
     rows = found.runs.select_related("owner").prefetch_related("tags")

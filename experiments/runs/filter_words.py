@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from experiments.core.params import parse_number
 from experiments.display import verdicts
-from experiments.runs.lists import CHECK, STATUSES
+from experiments.runs.filters import CHECK, STATUSES
 from workers.record.statuses import Status
 from workers.record.tasks import TASKS
 

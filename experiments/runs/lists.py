@@ -5,28 +5,20 @@ An invalid filter is ignored, with a sentence about it; the others apply. Called
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
 
-from experiments.core.errors import InvalidInput
-from experiments.core.params import ROW_DIGITS, parse_day, parse_day_end, parse_number
-from experiments.core.search_index.words import parse_words as read_words
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.display import verdicts
-from experiments.display.narrowing import WORDS_CHARS, Condition, narrow_down, require_known
+from experiments.display.narrowing import Condition, list_conditions, narrow_down
 from experiments.models import Run
-from experiments.search.runs import runs_matching
-from workers.record.statuses import ACTIVE, Status
-from workers.record.tasks import TASKS
+from experiments.runs.filters import FILTERS, by_verdict, by_words
 
-STATUSES = [("active", "Live"), *Status.choices()]
-CHECK = re.compile(r"(>=|<)?\s*(-?[01](?:\.[0-9]{1,6})?)", re.ASCII)
 NEWEST = "-created"
 
 SORTS: Mapping[str, str] = {
@@ -69,18 +61,11 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
     found by it.
     """
     names = names or Names(viewer)
-    conditions: Mapping[str, Condition] = {
-        **FILTERS,
-        **{name: partial(_by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
-        "q": partial(by_words, names=names),
-        "verdict": partial(_by_verdict, viewer=viewer),
-    }
+    conditions = list_conditions(FILTERS)
+    conditions |= {name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")}
+    conditions |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
     found = narrow_down(visible_to(Run.objects.all()), params, conditions)
     runs, values, problems = found.rows, found.values, found.problems
-    if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
-        rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)
-        words = f"{values['until']} is before {values['since']}: no run was asked between them."
-        return replace(rest, problems=rest.problems | {"until": words})
     sort = params.get("sort", "") or NEWEST
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
@@ -101,88 +86,6 @@ def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Qu
     return runs.order_by(turned, "-pk")
 
 
-def _by_status(text: str) -> Q:
-    status = require_known("status", text, dict(STATUSES))
-    return Q(status__in=ACTIVE) if status == "active" else Q(status=status)
-
-
-def _by_verdict(text: str, viewer: User | None) -> Q:
-    return verdicts.filter_by_verdict(require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
-
-
-def _by_unit(text: str) -> Q:
-    if (number := parse_number(text)) is None:
-        raise InvalidInput(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
-    return Q(unit=number)
-
-
-def _by_numbers(text: str) -> Q:
-    """Runs by their numbers, as `12,15`."""
-    numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
-    if None in numbers:
-        raise InvalidInput(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
-    return Q(pk__in=numbers)
-
-
-def _by_sweep(text: str) -> Q:
-    """Runs of a sweep, by its number."""
-    if (number := parse_number(text, ROW_DIGITS)) is None:
-        raise InvalidInput(f"“{text[:40]}” is no sweep: a sweep is named by its number.")
-    return Q(sweep=number)
-
-
-def _by_backbone(text: str) -> Q:
-    """A backbone, or one with its model as `openai:gpt-4o`."""
-    backbone, _, model = text.partition(":")
-    return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
-
-
-def _by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
+def _by_system(names: Names, condition: Condition, text: str) -> Q:
     """Runs by what they study, where the viewer may know it."""
     return condition(text) & ~names.are_hidden()
-
-
-def by_words(text: str, names: Names | None = None) -> Q:
-    if len(text) > WORDS_CHARS:
-        raise InvalidInput(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
-    if problem := read_words(text).problem:
-        raise InvalidInput(problem)
-    return Q(pk__in=runs_matching(text, names))
-
-
-def _by_label(text: str) -> Q:
-    if len(text) > WORDS_CHARS:
-        raise InvalidInput(f"This label has {len(text)} characters; at most {WORDS_CHARS} are looked for.")
-    return Q(pk__in=Run.objects.filter(label_set__text__icontains=text).values("pk"))
-
-
-def _by_check(text: str) -> Q:
-    """Runs by r of their check, as `0.5` or `>=0.5` for at least that and `<0.5` for less; or `none` for no check."""
-    if text == "none":
-        return Q(label_check=None)
-    found = CHECK.fullmatch(text)
-    if found is None:
-        raise InvalidInput(f"“{text[:40]}” is no bound of r: write >=0.5, <0.2, or none for runs without a check.")
-    return Q(**{f"label_check__pearson__{'lt' if found[1] == '<' else 'gte'}": float(found[2])})
-
-
-FILTERS: Mapping[str, Condition] = {
-    "run": _by_numbers,
-    "q": by_words,
-    "status": _by_status,
-    "task": lambda text: Q(task=require_known("task", text, TASKS)),
-    "model": lambda text: Q(model=text),
-    "layer": lambda text: Q(layer=text),
-    "unit": _by_unit,
-    "backbone": _by_backbone,
-    "sweep": _by_sweep,
-    "owner": lambda text: Q(owner__username=text),
-    "label": _by_label,
-    "check": _by_check,
-    "tag": lambda text: Q(tags__name=text),
-    "since": lambda text: Q(created__gte=parse_day(text)),
-    "until": lambda text: Q(created__lt=parse_day_end(text)),
-    "verdict": partial(_by_verdict, viewer=None),
-}
-"""Name in the address -> the condition that its text states; the verdict as everybody may see it. Each raises
-InvalidInput."""

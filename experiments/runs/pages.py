@@ -14,12 +14,13 @@ from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.paging import Page, number_of
 from experiments.display import verdicts
 from experiments.display.label_checks import fetch_checks
+from experiments.display.narrowing import build_field, list_fields
 from experiments.display.run_pictures import find_pictures
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Role, Run
 from experiments.runs import lists
-from experiments.runs.filter_choices import list_choices, list_layers
 from experiments.runs.filter_words import describe_filter
+from experiments.runs.filters import FILTERS
 from workers.record.statuses import ACTIVE
 
 PER_PAGE = 50
@@ -80,9 +81,13 @@ def index(request: HtmxRequest) -> HttpResponse:
         "address": request.get_full_path(),
     }
     if not part:
-        context |= list_choices(found)
+        context |= {
+            "statuses": FILTERS["status"].choices,
+            "fields": list_fields(FILTERS, found.values, found.names),
+            "narrowed": len(found.values.keys() - {"q", "status"}),
+        }
     elif request.htmx.trigger == "filters":  # what may be chosen next depends on what was
-        context["layers"] = list_layers(found)
+        context["again"] = build_field(FILTERS["layer"], FILTERS, found.values, found.names)
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response

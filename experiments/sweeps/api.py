@@ -24,6 +24,7 @@ from experiments.api.fields import (
     Words,
     find,
 )
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
@@ -221,13 +222,16 @@ def _fill_form(wanted: SweepIn, names: Names) -> NewSweep:
     return NewSweep(typed, names)
 
 
+@with_filters(lists.FILTERS)
+class SweepFilters(Schema):
+    """The filters of the page Sweeps."""
+
+
 @router.get("/sweeps", response=ListPage[SweepOut], summary="List sweeps")
-def list_sweeps(
-    request: HttpRequest, paging: Query[Paging], status: Words = "", owner: Words = "", evaluation: Words = ""
-) -> Any:
+def list_sweeps(request: HttpRequest, filters: Query[SweepFilters], paging: Query[Paging]) -> Any:
     """The newest first."""
     allow(request)
-    rows = lists.list_sweeps({"status": status, "owner": owner, "evaluation": evaluation})
+    rows = lists.sweeps_from(read_filters(filters)).require_sense()
     return page(request, rows, ["-pk"], paging, _shape)
 
 

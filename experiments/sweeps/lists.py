@@ -10,12 +10,23 @@ from typing import Any
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from experiments.api.fields import RowNumber, Words
 from experiments.core.clock import tell_time
-from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import (
+    Filter,
+    Narrowed,
+    equal,
+    equal_choice,
+    equal_number,
+    index_filters,
+    list_conditions,
+    narrow_down,
+)
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
 from experiments.models.stored import StoredScore
+from experiments.runs.filter_choices import list_owners
 from experiments.units.label_groups import LabelGroup, group_labels
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 from workers.record.statuses import ACTIVE, Status
@@ -23,19 +34,31 @@ from workers.record.statuses import ACTIVE, Status
 MAX_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
-STATUSES = dict(SweepStatus.choices)
+FILTERS = index_filters(
+    Filter(
+        "status",
+        "Status",
+        equal_choice("status", "status", SweepStatus.choices),
+        SweepStatus,
+        choices=SweepStatus.choices,
+    ),
+    Filter("owner", "Created by", equal("owner__username"), Words, choices=list_owners),
+    Filter(
+        "evaluation",
+        "Evaluation",
+        equal_number("evaluation", "evaluation"),
+        RowNumber,
+        "number of the evaluation they are of",
+        hint="its number",
+    ),
+)
+"""By name in the address, for the page, the API and exports."""
 
 
-def list_sweeps(params: Mapping[str, str]) -> QuerySet[Any]:
-    """Return the sweeps of an address's status, owner and evaluation, the newest first; see `with_progress`."""
-    rows = Sweep.objects.all()
-    if (status := params.get("status", "")) in STATUSES:
-        rows = rows.filter(status=status)
-    if owner := params.get("owner", "").strip():
-        rows = rows.filter(owner__username=owner)
-    if evaluation := parse_key(params.get("evaluation")):
-        rows = rows.filter(evaluation=evaluation)
-    return with_progress(rows).order_by("-created", "-pk")
+def sweeps_from(params: Mapping[str, str]) -> Narrowed:
+    """Return the sweeps that an address selects, the newest first; see `with_progress`."""
+    rows = with_progress(Sweep.objects.all()).order_by("-created", "-pk")
+    return narrow_down(rows, params, list_conditions(FILTERS))
 
 
 def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:

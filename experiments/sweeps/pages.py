@@ -48,14 +48,14 @@ _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q
 def index(request: HttpRequest) -> HttpResponse:
     """All sweeps, the newest first; those in one status."""
     access.require(request)
-    rows = lists.list_sweeps(request.GET)
-    page = Page.of(request.GET, rows.count(), PER_PAGE, "status", "owner")
-    shown = [(row, lists.state_of(row)) for row in rows[page.start : page.end]]
+    found = lists.sweeps_from(request.GET)
+    page = Page.of(request.GET, found.rows.count(), PER_PAGE, *lists.FILTERS)
+    shown = [(row, lists.state_of(row)) for row in found.rows[page.start : page.end]]
     context = {
+        "found": found,
         "rows": shown,
         "page": page,
-        "statuses": lists.STATUSES.items(),
-        "status": request.GET.get("status", ""),
+        "statuses": lists.FILTERS["status"].choices,
         "any": bool(shown) or Sweep.objects.exists(),
         "may_start": (access.role_in(request) or Role.VIEWER) >= actions.STARTS,
         "moving": any(state.live for _, state in shown),

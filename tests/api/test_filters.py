@@ -3,6 +3,8 @@ filter that somebody misses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -10,6 +12,9 @@ from django.test import Client
 from experiments.accounts import audit_query
 from experiments.accounts.api import AuditFilters
 from experiments.api.interface import api
+from experiments.display.narrowing import Filter
+from experiments.evaluations import lists as evaluation_lists
+from experiments.evaluations.api import EvaluationFilters, EvaluationItemFilters
 from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
@@ -19,10 +24,12 @@ from experiments.pairwise.api import TrialFilters
 from experiments.reviews import lists as review_lists
 from experiments.reviews import queue_lists
 from experiments.reviews.api import ItemFilters, QueueFilters
-from experiments.runs import lists as run_lists
 from experiments.runs.api import RunFilters
-from tests import ROOT
+from experiments.runs.filters import FILTERS as RUN_FILTERS
+from experiments.sweeps import lists as sweep_lists
+from experiments.sweeps.api import SweepFilters
 from tests.support.api_world import Script, fill
+from tests.support.builders import make_run
 from tests.support.people import member
 
 LOOKS = {"sort", "order"}
@@ -41,6 +48,36 @@ def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject
     assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
 
 
+@pytest.mark.parametrize(
+    ("schema", "filters", "what"),
+    [
+        (SweepFilters, sweep_lists.FILTERS, ExportSubject.SWEEPS),
+        (EvaluationFilters, evaluation_lists.FILTERS, None),
+        (EvaluationItemFilters, evaluation_lists.ITEM_FILTERS, None),
+        (AuditFilters, audit_query.FILTERS, None),
+    ],
+    ids=["sweeps", "evaluations", "items", "audit"],
+)
+def test_the_api_and_the_file_take_the_declared_filters(
+    schema: type, filters: Mapping[str, Filter], what: ExportSubject | None
+) -> None:
+    assert schema.model_fields.keys() == filters.keys()
+    assert what is None or KNOWN[what] == filters.keys()
+    for name, each in filters.items():
+        assert schema.model_fields[name].description == (each.description or None)
+
+
+@pytest.mark.parametrize("path", ["/sweeps/?status=dancing", "/evaluations/?kind=dancing"])
+def test_a_page_says_which_filter_is_left_out(owner: User, path: str) -> None:
+    fill(owner)
+    browser = Client()
+    browser.force_login(owner)
+    found = browser.get(path).context["found"]
+    assert "dancing" in next(iter(found.problems.values()))
+    answer = Script(owner).get(path.replace("/?", "?"))
+    assert answer.status_code == 422
+
+
 def test_the_file_of_label_checks_takes_the_filters_of_the_api() -> None:
     taken = api.get_openapi_schema()["paths"]["/api/v1/checks"]["get"]["parameters"]
     assert {each["name"] for each in taken if each["in"] == "query"} - {"cursor", "limit"} == KNOWN[
@@ -48,10 +85,13 @@ def test_the_file_of_label_checks_takes_the_filters_of_the_api() -> None:
     ]
 
 
-def test_the_api_and_the_file_of_runs_take_the_filters_of_their_page() -> None:
-    assert RunFilters.model_fields.keys() == run_lists.FILTERS.keys() == KNOWN[ExportSubject.RUNS]
-    page = "".join((ROOT / f"templates/runs/{name}.html").read_text() for name in ("filters", "layers"))
-    assert {name for name in run_lists.FILTERS if f'name="{name}"' not in page} == {"run"}, "numbers: from other pages"
+def test_the_api_the_file_and_the_page_of_runs_take_the_same_filters(owner: User) -> None:
+    assert RunFilters.model_fields.keys() == RUN_FILTERS.keys() == KNOWN[ExportSubject.RUNS]
+    make_run(owner)
+    browser = Client()
+    browser.force_login(owner)
+    form = browser.get("/runs/").content.decode().partition('id="filters"')[2].partition("</form>")[0]
+    assert {name for name in RUN_FILTERS if f'name="{name}"' not in form} == {"run"}, "numbers: from other pages"
 
 
 @pytest.mark.parametrize(
@@ -68,10 +108,6 @@ def test_the_api_and_the_file_of_review_take_the_filters_of_its_pages(
 ) -> None:
     assert schema.model_fields.keys() == known
     assert known <= KNOWN[what]
-
-
-def test_the_api_of_the_audit_takes_the_filters_of_its_page() -> None:
-    assert AuditFilters.model_fields.keys() == audit_query.FILTERS.keys()
 
 
 @pytest.mark.parametrize("query", ["origin=edited", "tag=unused", "low=100", "origin=original", "differs=true"])

@@ -112,7 +112,7 @@ def test_images_of_the_game_engine_are_found_by_parameter(
         ("?parameter=speed", "Game engine: "),
         ("?parameter_low=1", "Choose the parameter of the game engine that the values are of."),
         ("?parameter=light&parameter_low=2&parameter_high=1", "No value is at least 2 and at most 1: swap the two."),
-        ("?parameter=light&parameter_low=nan", "Lowest value of the parameter: "),
+        ("?parameter=light&parameter_low=nan", "Parameter from: "),
     ],
 )
 def test_a_range_of_no_parameter_is_named(as_owner: Client, query: str, problem: str) -> None:
@@ -152,8 +152,8 @@ def test_an_edit_whose_original_was_logged_before_knows_its_change(owner: User) 
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("?low=x", "Lowest activation: Enter a number"),
-        ("?low=nan", "Lowest activation: Enter a number"),
+        ("?low=x", "Activation from: Enter a number"),
+        ("?low=nan", "Activation from: Enter a number"),
         ("?low=5&high=1", "No activation is at least 5 and at most 1"),
         ("?unit=-1", "Unit:"),
         ("?run=99999999999999999999", "Run:"),

@@ -117,6 +117,6 @@ def test_a_filter_that_makes_no_sense_is_left_out_and_said(runs, name, text):
 
 def test_days_in_the_wrong_order_are_said(runs):
     found = lists.runs_from({"since": "2026-02-01", "until": "2026-01-01"})
-    assert "before" in found.problems["until"]
+    assert "swap the two" in found.problems["until"]
     assert found.values == {"since": "2026-02-01"}, "the other is left out, as the page says"
     assert found.runs.exists()

@@ -117,7 +117,7 @@ def test_what_a_sweep_found_is_told_by_status_reason_and_label(owner: User, swep
         ("Out of memory.", 2, [two.pk, one.pk]),
         ("No key.", 1, [three.pk]),
     ]
-    row = lists.list_sweeps({}).get()
+    row = lists.sweeps_from({}).rows.get()
     assert (row.done_runs, row.failed_runs, row.active_runs, lists.count_left(row)) == (1, 3, 4, 4)
     assert lists.state_of(row).moves == ["pause", "stop", "retry-failed"]
     assert [(group.label, group.members) for group in lists.group_runs(lists.read_runs(swept, Names(owner)))] == [
@@ -129,7 +129,7 @@ def test_what_a_sweep_found_is_told_by_status_reason_and_label(owner: User, swep
 
 def test_a_sweep_moves_until_the_last_round_and_the_last_check(owner: User, swept: Sweep) -> None:
     def moves() -> bool:
-        return lists.state_of(lists.list_sweeps({}).get()).live
+        return lists.state_of(lists.sweeps_from({}).rows.get()).live
 
     assert moves()
     Job.objects.update(status="done")

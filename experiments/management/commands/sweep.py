@@ -78,7 +78,7 @@ class Command(PreparedCommand):
                 case "start":
                     self._start(by, options)
                 case "list":
-                    for row in lists.list_sweeps({}):
+                    for row in lists.sweeps_from({}).rows:
                         self.stdout.write(f"{row.pk:>5}  {row.name}. {words.describe_progress(row)}")
                 case "resume":
                     budget = {column: options[name] for name, column in _BUDGET.items() if options[name] is not None}
