@@ -10,11 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import AuditEntry, Invitation, Member, Role
+from experiments.models import AuditEntry, Identity, Invitation, Member, Role
 from tests.support.openid_provider import CLIENT, SECRET, Provider, key, query_of, serving
 
 pytestmark = pytest.mark.django_db
@@ -114,8 +113,8 @@ def test_what_the_token_leaves_out_is_asked_for(client: Client, provider: Provid
 def test_of_all_that_the_provider_tells_little_is_kept(client: Client, provider: Provider) -> None:
     provider.person |= {"phone_number": "123", "groups": ["all of them"]}
     come(client, provider)
-    account = SocialAccount.objects.get()
-    assert account.extra_data.keys() == {"name", "preferred_username"}
+    account = Identity.objects.get()
+    assert account.claims.keys() == {"name", "preferred_username"}
 
 
 # --- what is not believed ---
@@ -224,7 +223,7 @@ def test_an_account_with_the_same_address_is_not_taken_over(client: Client, prov
     assert answer.status_code == 403
     assert "has your e-mail address already" in answer.content.decode()
     assert who(client) == ""
-    assert not SocialAccount.objects.exists()
+    assert not Identity.objects.exists()
 
 
 def test_an_address_that_nobody_verified_is_not_kept(client: Client, provider: Provider, owner: User) -> None:
@@ -300,7 +299,7 @@ def test_a_person_connects_and_disconnects_it(as_owner: Client, owner: User, pro
     come(browser, provider)
     assert who(browser) == "owner"
     as_owner.post("/settings/you/disconnect/")
-    assert not SocialAccount.objects.exists()
+    assert not Identity.objects.exists()
     assert list(AuditEntry.objects.filter(verb__startswith="sign-on.").values_list("verb", flat=True)) == [
         "sign-on.disconnected",
         "sign-on.connected",
@@ -312,7 +311,7 @@ def test_an_identity_of_another_is_not_connected(as_owner: Client, provider: Pro
     answer = come(as_owner, provider, "/settings/you/connect/")
     assert answer.status_code == 403
     assert "connected to another account" in answer.content.decode()
-    assert SocialAccount.objects.get().user.username == "newcomer"
+    assert Identity.objects.get().user.username == "newcomer"
 
 
 def test_connecting_ends_with_the_session_that_began_it(
@@ -323,7 +322,7 @@ def test_connecting_ends_with_the_session_that_began_it(
     client.post("/sign-out/")
     client.force_login(teammate)
     assert client.get(back).status_code in {403, 409}
-    assert not SocialAccount.objects.exists()
+    assert not Identity.objects.exists()
 
 
 def test_without_a_password_it_cannot_be_disconnected(as_owner: Client, owner: User, provider: Provider) -> None:
@@ -332,7 +331,7 @@ def test_without_a_password_it_cannot_be_disconnected(as_owner: Client, owner: U
     owner.save()
     as_owner.force_login(owner)
     as_owner.post("/settings/you/disconnect/")
-    assert SocialAccount.objects.exists()
+    assert Identity.objects.exists()
 
 
 # --- the settings ---
@@ -355,7 +354,7 @@ def test_the_sign_in_page_offers_it(client: Client, provider: Provider) -> None:
 
 def test_people_of_another_issuer_are_other_people(client: Client, provider: Provider, settings) -> None:
     come(client, provider)
-    account = SocialAccount.objects.get()
+    account = Identity.objects.get()
     account.provider = "oidc-of-the-issuer-before"
     account.save()
     other = Client()
