@@ -1,8 +1,8 @@
-"""Sign in with an OpenID provider (`MAIA_OIDC_*`). Authlib speaks the protocol: state, PKCE, nonce, keys and the ID token.
+"""Sign in with an OpenID provider (`MAIA_OIDC_*`).
 
-Here are the settings that make it strict, and three checks that Authlib leaves to its caller: the provider's metadata
-name the issuer of the settings, the token is for this site, and the user info is of the person whom the token names.
-`provisioning` decides about the person.
+Authlib speaks the protocol: state, PKCE, nonce, keys and the ID token. Here are the settings that make it strict, and
+the checks that it leaves to its caller: the provider's metadata name the issuer of the settings, the token is for this
+site, and the user info is of the person whom the token names. `provisioning` decides about the person.
 """
 
 from __future__ import annotations
@@ -38,7 +38,16 @@ MAX_STARTED = 10
 """Sign-ins that one browser may have started and not ended; the oldest are forgotten."""
 STATE_TIMEOUT = 600
 """Seconds after which a started sign-in is forgotten."""
-BROKEN = (AuthlibBaseError, JoseError, RequestException, RuntimeError, LookupError, AttributeError, TypeError, ValueError)
+BROKEN = (
+    AuthlibBaseError,
+    JoseError,
+    RequestException,
+    RuntimeError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+)
 """What Authlib raises if the provider's answers are not what they should be."""
 
 
@@ -68,7 +77,7 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
         started = client.create_authorization_url(back)
     except BROKEN as error:
         return _refuse_unreachable(request, error)
-    for key in [each for each in request.session.keys() if each.startswith("_state_")][: 1 - MAX_STARTED]:
+    for key in [each for each, _ in request.session.items() if each.startswith("_state_")][: 1 - MAX_STARTED]:
         del request.session[key]
     url = started.pop("url")
     client.save_authorize_data(request, redirect_uri=back, data=data, next=next_url, **started)
@@ -98,7 +107,7 @@ def come_back(request: HttpRequest) -> HttpResponse:
 
 
 def _connect() -> DjangoOAuth2App:
-    """Return Authlib's client of the provider, with its metadata. Raises one of BROKEN if they are not the provider's."""
+    """Return Authlib's client, with the provider's metadata. Raises one of BROKEN if these are wrong."""
     client = OAuth().register(
         "provider",
         client_id=settings.OIDC_CLIENT_ID,
