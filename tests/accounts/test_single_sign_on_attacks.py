@@ -143,6 +143,7 @@ def test_a_token_for_several_that_we_asked_for(client: Client, provider: Provide
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_a_token_that_is_not_for_this_request(client: Client, provider: Provider, wrong: dict[str, Any]) -> None:
     provider.change = lambda claims: {**claims, **wrong}
+    provider.person |= {name: value for name, value in wrong.items() if name == "sub"}  # so that its user info agrees
     refused(client, come(client, provider))
 
 
@@ -170,6 +171,8 @@ def test_a_token_that_another_signed(client: Client, provider: Provider) -> None
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
 def test_a_token_that_nobody_or_anybody_could_have_signed(client: Client, provider: Provider, algorithm: str) -> None:
     provider.algorithm = algorithm
+    offered = {"id_token_signing_alg_values_supported": [algorithm]}
+    provider.change_config = lambda config: {**config, **offered}
     refused(client, come(client, provider))
 
 
