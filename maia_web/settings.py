@@ -178,9 +178,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
-    "allauth",
-    "allauth.account",
-    "allauth.socialaccount",
     "experiments",
 ]
 MIDDLEWARE = [
@@ -198,7 +195,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "experiments.accounts.visits.Seen",
-    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -247,8 +243,6 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 SESSION_ENGINE = "experiments.core.sessions"
-# Of allauth only the protocol of single sign-on is used; pages, passwords and users are our own.
-SOCIALACCOUNT_ADAPTER = "experiments.accounts.single_sign_on.Adapter"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 # Another site may run on the same host
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"

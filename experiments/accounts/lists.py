@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.db.models import Max, Q, QuerySet
 
-from experiments.models import Invitation, Role
+from experiments.models import Identity, Invitation, Role
 
 MAX_PEOPLE = 200
 """Maximum people of one kind that are listed; others are found by search."""
@@ -60,8 +59,7 @@ def list_people(words: str = "") -> dict[str, Any]:
 
 def describe(users: list[User]) -> list[Person]:
     """Return the users as rows, in their order; one query."""
-    accounts = SocialAccount.objects.filter(user__in=users)
-    by_provider = set(accounts.values_list("user_id", flat=True))
+    by_provider = set(Identity.objects.filter(user__in=users).values_list("user_id", flat=True))
     rows = []
     for user in users:
         member = getattr(user, "member", None)

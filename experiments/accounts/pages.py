@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from allauth.socialaccount.models import SocialAccount
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -36,7 +35,7 @@ from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
 from experiments.core.system_names import Names
 from experiments.display.narrowing import list_fields
-from experiments.models import ApiToken, Invitation, Role, TokenScope
+from experiments.models import ApiToken, Identity, Invitation, Role, TokenScope
 
 AFTER_A_LINK = 3600
 """Seconds after signing in by a one-time link in which a password can be set without the old one: it was forgotten."""
@@ -71,7 +70,7 @@ def _show_you(request: HttpRequest, user: User, status: int = 200, **forms_sent:
         "sessions": sessions.browser_sessions(user),
         "here": request.session.session_key,
         "single_sign_on": single_sign_on.label(),
-        "identities": list(SocialAccount.objects.filter(user=user, provider=single_sign_on.name())),
+        "identities": list(Identity.objects.filter(user=user, provider=single_sign_on.name())),
         "has_password": user.has_usable_password(),
         **forms_sent,
     }
@@ -140,7 +139,7 @@ def disconnect_provider(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Choose a password first: otherwise you could not sign in again.")
         return redirect("settings-you")
     with transaction.atomic():
-        gone, _ = SocialAccount.objects.filter(user=actor.person, provider=single_sign_on.name()).delete()
+        gone, _ = Identity.objects.filter(user=actor.person, provider=single_sign_on.name()).delete()
         if gone:
             audit.record(actor, Verb.SIGN_ON_DISCONNECTED, actor.person)
     return redirect("settings-you")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
 from django.contrib.auth import login as sign_in
 from django.contrib.auth.models import User
@@ -25,24 +24,22 @@ from experiments.accounts.actions import admit
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.models import Invitation, Member, Role
+from experiments.models import Identity, Invitation, Member, Role
 
 
-def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
+def receive_identity(request: HttpRequest, identity: Identity, started: dict[str, Any]) -> HttpResponse:
     """Return the page for the identity. It continues what the browser started: `connect`, `join` or nothing."""
-    began = login.state.get("data") or {}
-    account: SocialAccount = login.account
-    known = account.user if account.pk else None
+    began = started["data"]
+    known = identity.user if identity.pk else None
     if "connect" in began:
-        return connect(request, account, known, began["connect"])
+        return connect(request, identity, known, began["connect"])
     invitation = Invitation.objects.filter(pk=began.get("join", 0)).first()
     try:
         with transaction.atomic():
-            person = known or _create_account(request, account, invitation)
+            person = known or _create_account(request, identity, invitation)
             if isinstance(person, HttpResponse):
                 return person
             # Sign a person in, and use the invitation that they came with
-            further = login.state.get("next")
             if not person.is_active:
                 return refuse(
                     request,
@@ -55,12 +52,12 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
                 admit(Actor.behind(request, person), invitation)
             if not Member.objects.filter(user=person).exists():
                 return render(request, "accounts/no_role.html")
-            return redirect(further or "overview")
+            return redirect(started["next"] or "overview")
     except IntegrityError:
         return _refuse_interrupted(request)
 
 
-def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
+def connect(request: HttpRequest, identity: Identity, known: User | None, user_id: Any) -> HttpResponse:
     """Add the identity to the account of the signed-in user, as a way to sign in."""
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
@@ -72,19 +69,19 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
             f"This identity of {settings.OIDC_NAME} is connected to another account of the team. Nothing was changed.",
         )
     if known is None:
-        account.user = user
+        identity.user = user
         try:
             with transaction.atomic():
-                account.save()
+                identity.save()
                 audit.record(request, Verb.SIGN_ON_CONNECTED, user)
         except IntegrityError:
             return _refuse_interrupted(request)
     return redirect("settings-you")
 
 
-def _create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
+def _create_account(request: HttpRequest, identity: Identity, invitation: Invitation | None) -> User | HttpResponse:
     """Create an account for an identity, with the role for new people; or return a page that says why not."""
-    claims = account.extra_data
+    claims = identity.claims
     email = _verified_email(claims)
     invited = invitation is not None and invitation.state == "open"
     ours = {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
@@ -107,8 +104,8 @@ def _create_account(request: HttpRequest, account: SocialAccount, invitation: In
     )
     person.set_unusable_password()
     person.save()
-    account.user = person
-    account.save()
+    identity.user = person
+    identity.save()
     if settings.OIDC_ROLE != "none" and not invited:
         role, actor = Role[settings.OIDC_ROLE.upper()], Actor.behind(request, person)
         Member.objects.create(user=person, role=role)

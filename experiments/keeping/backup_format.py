@@ -41,7 +41,7 @@ _LEFT_OUT = frozenset(
     {
         # Django's own tables, created by `migrate`, with keys that differ between databases
         *("admin.LogEntry", "auth.Permission", "auth.Group_permissions", "auth.User_user_permissions"),
-        *("contenttypes.ContentType", "sessions.Session", "account.EmailConfirmation"),
+        *("contenttypes.ContentType", "sessions.Session"),
         # Not to be restored: who is signed in, and one-time ways to sign in
         *("experiments.Session", "experiments.SignInAttempts", "experiments.LoginLink", "experiments.IdempotencyKey"),
         # Specific to this installation: its code, and files in its state folder

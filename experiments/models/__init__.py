@@ -24,6 +24,7 @@ from experiments.models.exchange import Export, ExportSubject, Format, Import, I
 from experiments.models.experiment import Experiment, Hypothesis, Observation
 from experiments.models.flow import Flow
 from experiments.models.human_reply import HumanReply, ReplyPurpose
+from experiments.models.identity import Identity
 from experiments.models.image import Image
 from experiments.models.invitation import Invitation
 from experiments.models.job import Job, JobKind, JobStatus

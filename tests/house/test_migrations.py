@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from experiments.core import transcript
-from experiments.models import Event, Run, SavedView
+from experiments.models import Event, Identity, Run, SavedView
 from tests import ROOT
 from tests.support.builders import experiment, make_run, result, started
 
@@ -58,3 +59,25 @@ def test_what_is_stored_gets_the_names_of_today_and_back(owner: User) -> None:
     assert (payloads[-1]["threshold"], versions["agent"], query) == (1.5, "gpt-4o", "agent=scripted&tag=backbone")
     migration.rename(apps, None)
     assert stored() == now
+
+
+def test_people_who_came_by_allauth_stay_connected(owner: User, teammate: User) -> None:
+    migration = importlib.import_module("experiments.migrations.0039_identities")
+    editor = SimpleNamespace(connection=connection)
+    migration.copy_identities(apps, editor)
+    assert not Identity.objects.exists(), "without a table of allauth there is nothing to copy"
+    kind = "jsonb" if connection.vendor == "postgresql" else "text"
+    rows = [(owner.pk, "oidc-one", "7", '{"email": "o@example.org"}'), (teammate.pk, "oidc-two", "7", "{}")]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE socialaccount_socialaccount (id integer PRIMARY KEY, provider varchar(200), uid varchar(191),"
+            f" extra_data {kind}, user_id integer)"
+        )
+        for number, (user, provider, subject, told) in enumerate(rows):
+            cursor.execute(
+                "INSERT INTO socialaccount_socialaccount VALUES (%s, %s, %s, %s, %s)",
+                [number, provider, subject, told, user],
+            )
+    migration.copy_identities(apps, editor)
+    kept = [(each.user_id, each.provider, each.subject, each.claims) for each in Identity.objects.order_by("pk")]
+    assert kept == [(owner.pk, "oidc-one", "7", {"email": "o@example.org"}), (teammate.pk, "oidc-two", "7", {})]

@@ -35,10 +35,14 @@ class Provider:
     in_userinfo: Claims = field(default_factory=dict)
     change: Callable[[Claims], Claims] = lambda claims: claims
     """Applied to the claims before they are signed."""
+    change_answer: Callable[[Claims], Claims] = lambda answer: answer
+    """Applied to the answer that holds the token."""
     change_config: Callable[[Claims], Claims] = lambda config: config
     key: ec.EllipticCurvePrivateKey = field(default_factory=key)
     signs_with: ec.EllipticCurvePrivateKey | None = None
     algorithm: str = "ES256"
+    verifies: bool = True
+    """Whether a code is only for who has its verifier (PKCE)."""
     down: bool = False
     asked: dict[str, Claims] = field(default_factory=dict)
     """Code -> what the authorization asked for."""
@@ -73,11 +77,10 @@ class Provider:
     def token(self, form: Claims, authorization: str) -> Claims:
         """A token for a code, once, to who knows the secret and the verifier."""
         asked = self.asked.pop(form["code"])
-        client = base64.b64decode(authorization.removeprefix("Basic ")).decode()
-        assert client == f"{CLIENT}:{SECRET}"
+        assert self.client_of(form, authorization) == f"{CLIENT}:{SECRET}"
         assert form["redirect_uri"] == asked["redirect_uri"]
         challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest())
-        assert challenge.decode().rstrip("=") == asked["code_challenge"]
+        assert not self.verifies or challenge.decode().rstrip("=") == asked["code_challenge"]
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": asked["nonce"]}
         claims = self.change({**claims, **self.person})
@@ -87,7 +90,15 @@ class Provider:
         if self.algorithm == "none":
             signed_with = None
         signed = jwt.encode(claims, signed_with, self.algorithm, headers={"kid": "one"})
-        return {"access_token": "of-the-person", "token_type": "Bearer", "id_token": signed}
+        return self.change_answer({"access_token": "of-the-person", "token_type": "Bearer", "id_token": signed})
+
+    def client_of(self, form: Claims, authorization: str) -> str:
+        """Who asks for a token, and their secret, in one of the two ways that the metadata name."""
+        if self.config()["token_endpoint_auth_methods_supported"] == ["client_secret_basic"]:
+            assert "client_secret" not in form
+            return base64.b64decode(authorization.removeprefix("Basic ")).decode()
+        assert not authorization
+        return f"{form['client_id']}:{form['client_secret']}"
 
     def me(self, authorization: str) -> Claims:
         assert authorization == "Bearer of-the-person"
