@@ -41,6 +41,7 @@ HEAD = """<!doctype html>
 <style>{styles}</style>
 </head>
 <body>
+<main class="page">
 """
 AT_ONCE = 20
 """Events that are drawn together: what they are drawn with is looked up once for all."""

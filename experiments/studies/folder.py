@@ -145,9 +145,10 @@ def _read_image(path: str, key: str) -> Iterator[bytes]:
 
 def _open_page(title: str, top: str) -> str:
     context = {"title": title, "policy": POLICY, "style": f"{top}{STYLE}", "icon": f"{top}{ICON}"}
-    return render_to_string("studies/folder/head.html", context)
+    return render_to_string("studies/folder/head.html", context) + OPEN
 
 
+OPEN = '<body>\n<main class="page">\n'
 CLOSE = "</main>\n</body>\n</html>\n"
 
 
