@@ -123,3 +123,10 @@ register.simple_tag(draw_edits, name="image_edits")
 register.simple_tag(draw_bar, name="bar")
 register.simple_tag(draw_claim, name="claim")
 register.simple_tag(draw_marks, name="plot_marks")
+
+
+@register.simple_block_tag
+def empty_state(content: str, title: str, url: str = "", action: str = "", *, primary: bool = False) -> SafeString:
+    """Say that nothing is here yet, or that nothing matches: the block says why, `action` is the one thing to do."""
+    context = {"title": title, "words": content.strip(), "url": url, "action": action, "primary": primary}
+    return render_to_string("display/empty.html", context)
