@@ -16,7 +16,10 @@ from experiments.display.template_loader import close_up
         ("<a>x</a>\n<a>y</a>", "<a>x</a> <a>y</a>"),
         ("<b>x</b><i>y</i>", "<b>x</b><i>y</i>"),
         ("<p>\n  {% if a > b %}\n    <b>x</b>\n  {% endif %}\n</p>", "<p>{% if a > b %} <b>x</b> {% endif %}</p>"),
-        ('<td\n  class="a{% if x == "y" %} b{% endif %}"\n>\n  1\n</td>', '<td class="a{% if x == "y" %} b{% endif %}" >1</td>'),
+        (
+            '<td\n  class="a{% if x == "y" %} b{% endif %}"\n>\n  1\n</td>',
+            '<td class="a{% if x == "y" %} b{% endif %}" >1</td>',
+        ),
         ("<pre>\n  one\n    two\n</pre>", "<pre>\n  one\n    two\n</pre>"),
         ("<textarea>\n  one\n</textarea>\n<p>\n  x\n</p>", "<textarea>\n  one\n</textarea><p>x</p>"),
     ],
@@ -29,5 +32,8 @@ def test_line_numbers_stay_where_templates_are_debugged(tmp_path_factory: pytest
     folder = tmp_path_factory.mktemp("templates")
     (folder / "page.html").write_text("<p>\n  one\n</p>\n")
     loaders = [("experiments.display.template_loader.Loader", [str(folder)])]
-    drawn = {debug: Engine(debug=debug, loaders=loaders).get_template("page.html").render(Context()) for debug in (True, False)}
+    drawn = {
+        debug: Engine(debug=debug, loaders=loaders).get_template("page.html").render(Context())
+        for debug in (True, False)
+    }
     assert drawn == {True: "<p>\n  one\n</p>\n", False: "<p>one</p>"}
