@@ -17,6 +17,7 @@ BLOCKS = (
 _DJANGO = r"\{%.*?%\}|\{\{.*?\}\}"
 _TAG = re.compile(rf"\s*(</?(?:{BLOCKS})\b(?:{_DJANGO}|\"[^\"]*\"|[^>\"{{])*>)\s*")
 _BREAK = re.compile(r"\s*\n\s*")
+_TAG_END = re.compile(r"\s*\n\s*>")
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
 
 
@@ -37,4 +38,4 @@ def close_up(source: str) -> str:
 
 
 def _join_lines(source: str) -> str:
-    return _TAG.sub(r"\1", _BREAK.sub(" ", source))
+    return _TAG.sub(r"\1", _BREAK.sub(" ", _TAG_END.sub(">", source)))

@@ -18,8 +18,9 @@ from experiments.display.template_loader import close_up
         ("<p>\n  {% if a > b %}\n    <b>x</b>\n  {% endif %}\n</p>", "<p>{% if a > b %} <b>x</b> {% endif %}</p>"),
         (
             '<td\n  class="a{% if x == "y" %} b{% endif %}"\n>\n  1\n</td>',
-            '<td class="a{% if x == "y" %} b{% endif %}" >1</td>',
+            '<td class="a{% if x == "y" %} b{% endif %}">1</td>',
         ),
+        ("one <mark\n  >two</mark>", "one <mark>two</mark>"),
         ("<pre>\n  one\n    two\n</pre>", "<pre>\n  one\n    two\n</pre>"),
         ("<textarea>\n  one\n</textarea>\n<p>\n  x\n</p>", "<textarea>\n  one\n</textarea><p>x</p>"),
     ],
