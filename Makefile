@@ -40,9 +40,10 @@ test-more: $(STAMP)  ## what takes longer: all of the database's tests on Postgr
 	@$(BIN)/python -m tests.support.second_look -m more $(BESIDE) --timeout 1200 $(ARGS); red=$$?; \
 	$(BIN)/python -m tests.support.on_postgres -m "not bench and not more" $(BESIDE) || red=1; exit $$red
 
-lint: $(STAMP)  ## check format, style, types, migrations and settings
+lint: $(STAMP)  ## check format (Python and templates), style, types, migrations and settings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/djangofmt --check --quiet templates
 	$(BIN)/mypy maia_web experiments workers static/client manage.py
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check

@@ -8,9 +8,11 @@ from urllib.parse import urlencode
 
 from django import template
 from django.urls import reverse
+from django.utils.text import Truncator
 
 from experiments.core.system_names import Names
 from experiments.display.plots import Axis, Interval
+from experiments.display.tags.maia import humanize
 from experiments.evaluations import scores
 from experiments.models import Run
 from workers.record.evaluations import Figure
@@ -54,6 +56,8 @@ def in_digits(value: float | None) -> str:
 
 
 @register.filter
-def is_number(value: Any) -> bool:
-    """True if a score is a number rather than text or a boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def score_words(value: Any) -> str:
+    """Write a score: a figure, words, or a yes or no."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return in_digits(value)
+    return humanize(value) if value is None or isinstance(value, bool) else Truncator(value).chars(60)

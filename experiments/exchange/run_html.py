@@ -38,10 +38,12 @@ HEAD = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
-<style>{styles}</style>
+{look}
 </head>
 <body>
+<main class="page">
 """
+CLOSE = "</main>\n</body>\n</html>\n"
 AT_ONCE = 20
 """Number of events rendered together; the rows they need are fetched once per batch."""
 
@@ -64,7 +66,8 @@ def document(
     `fine` images, the transcript `small` ones."""
     folder = Path(settings.BASE_DIR) / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
-    yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles)
+    title = f"{run.question[:120]} · MAIA Web"
+    yield HEAD.format(policy=POLICY, title=escape(title), look=f"<style>{styles}</style>")
     yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
     if run.has_ended:
         yield render_answer(run, Names(viewer), Audience.FILE, Embedded(fine or small))
@@ -72,7 +75,7 @@ def document(
     while some := list(islice(left, AT_ONCE)):
         for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):
             yield html
-    yield "</main>\n</body>\n</html>\n"
+    yield CLOSE
 
 
 def head(run: Run) -> dict[str, Any]:

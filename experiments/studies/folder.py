@@ -33,6 +33,9 @@ from workers.record.events import Audience
 
 STYLES = (*run_html.STYLES, "sharing/page", "studies/page")
 STYLE, ICON = "style.css", "icon.svg"
+LOOK = """<meta name="color-scheme" content="light dark">
+<link rel="icon" href="{icon}" type="image/svg+xml">
+<link rel="stylesheet" href="{style}">"""
 POLICY = (
     "default-src 'none'; style-src 'self' file:; img-src 'self' file:; form-action 'none'; base-uri 'none'; "
     "script-src 'none'"
@@ -144,11 +147,8 @@ def _read_image(path: str, key: str) -> Iterator[bytes]:
 
 
 def _open_page(title: str, top: str) -> str:
-    context = {"title": title, "policy": POLICY, "style": f"{top}{STYLE}", "icon": f"{top}{ICON}"}
-    return render_to_string("studies/folder/head.html", context)
-
-
-CLOSE = "</main>\n</body>\n</html>\n"
+    look = LOOK.format(style=f"{top}{STYLE}", icon=f"{top}{ICON}")
+    return run_html.HEAD.format(title=escape(title), policy=escape(POLICY), look=look)
 
 
 def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iter
         "team": False,
     }
     yield render_to_string("studies/outside.html", context)
-    yield CLOSE
+    yield run_html.CLOSE
 
 
 def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool) -> Iterator[str]:
@@ -183,4 +183,4 @@ def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool)
         shown = redact(some, Audience.LINK, show_names=show_names)
         for _, html in render_events(run, shown, names, Audience.LINK, pictures):
             yield html
-    yield CLOSE
+    yield run_html.CLOSE

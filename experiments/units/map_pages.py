@@ -52,6 +52,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
     context |= {
         "drawings": [(each, each.links(titles)) for each in drawings],
+        "layer_names": [each.name for each in layers],
         "breadcrumbs": lists.list_breadcrumbs(row),
     }
     if context["found"] is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.template.loader import render_to_string
@@ -90,6 +91,8 @@ def humanize(value: Any) -> str:
     """Write a recorded name or value as a person would say it."""
     if value is None or isinstance(value, bool):
         return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value)
     return str(value).replace("_", " ")
 
 
@@ -123,3 +126,17 @@ register.simple_tag(draw_edits, name="image_edits")
 register.simple_tag(draw_bar, name="bar")
 register.simple_tag(draw_claim, name="claim")
 register.simple_tag(draw_marks, name="plot_marks")
+
+
+@register.simple_block_tag
+def empty_state(content: str, title: str, url: str = "", action: str = "", *, primary: bool = False) -> SafeString:
+    """Say that nothing is here yet, or that nothing matches: the block says why, `action` is the one thing to do."""
+    context = {"title": title, "words": content.strip(), "url": url, "action": action, "primary": primary}
+    return render_to_string("display/empty.html", context)
+
+
+@register.simple_tag
+def parameters(**given: Any) -> str:
+    """Write the parameters of an address; those without a value are left out, a list gives one for each element."""
+    left = {name: value for name, value in given.items() if value not in (None, "")}
+    return f"?{urlencode(left, doseq=True)}" if left else ""

@@ -1,0 +1,41 @@
+"""Loads the site's templates without the line breaks and indentation that only their readers need."""
+
+from __future__ import annotations
+
+import re
+
+from django.template import Origin
+from django.template.loaders.filesystem import Loader as FilesystemLoader
+
+BLOCKS = (
+    "article|aside|base|blockquote|body|datalist|dd|details|dialog|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|"
+    "head|header|hr|html|legend|li|link|main|meta|nav|ol|optgroup|option|p|pre|script|search|section|summary|table|"
+    "tbody|td|template|tfoot|th|thead|title|tr|ul|g|path|circle|rect|line"
+)
+"""Elements beside which white space is not drawn."""
+
+_DJANGO = r"\{%.*?%\}|\{\{.*?\}\}"
+_TAG = re.compile(rf"\s*(</?(?:{BLOCKS})\b(?:{_DJANGO}|\"[^\"]*\"|[^>\"{{])*>)\s*")
+_BREAK = re.compile(r"\s*\n\s*")
+_TAG_END = re.compile(r"\s*\n\s*>")
+_VERBATIM = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
+
+
+class Loader(FilesystemLoader):
+    """Reads a template, and closes it up unless templates are debugged: then lines keep their numbers."""
+
+    def get_contents(self, origin: Origin) -> str:
+        source: str = super().get_contents(origin)
+        return source if self.engine.debug else close_up(source)
+
+
+def close_up(source: str) -> str:
+    """Replace each line break and the white space around it by one space, beside blocks by nothing. The contents of
+    `<pre>` and `<textarea>` stay."""
+    # Pieces of odd numbers are the elements that stay
+    pieces = enumerate(_VERBATIM.split(source))
+    return "".join(piece if number % 2 else _join_lines(piece) for number, piece in pieces)
+
+
+def _join_lines(source: str) -> str:
+    return _TAG.sub(r"\1", _BREAK.sub(" ", _TAG_END.sub(">", source)))
