@@ -266,7 +266,7 @@ class AuditOut(RowOut):
 class AuditFilters(Schema):
     """The filters of the page Settings, Audit."""
 
-    who: Words = Field("", description="a user name; - for the system, or nobody who is signed in")
+    who: Words = Field("", description="a user name; - for the system or a visitor who is not signed in")
     verb: Words = ""
     kind: Words = Field("", description="of the row")
     row: Words = Field("", description="the number of the row")

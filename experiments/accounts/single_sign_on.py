@@ -156,7 +156,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
         except (jwt.PyJWTError, TypeError, ValueError) as error:
             raise OAuth2Error(f"The token is no good: {error}") from error
         if not 0 < len(claims["sub"]) <= MAX_SUBJECT:
-            raise OAuth2Error("The token names nobody.")
+            raise OAuth2Error("The token names no user.")
         if claims.get("nonce") != nonce or claims.get("azp", settings.OIDC_CLIENT_ID) != settings.OIDC_CLIENT_ID:
             raise OAuth2Error("The token answers a request that was not this one.")
         return claims

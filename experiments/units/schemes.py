@@ -28,7 +28,7 @@ class GroupColour(Colour):
     FIFTH = "group-5", "", "labels alike"
     SIXTH = "group-6", "", "labels alike"
     OTHER = "group-other", "other labels", "of a smaller group"
-    NONE = "swept-queued", "no label", "nobody has said what it responds to"
+    NONE = "swept-queued", "no label", "not labelled yet"
 
     @classmethod
     def of_rank(cls, rank: int) -> GroupColour:
