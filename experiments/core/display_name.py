@@ -9,7 +9,7 @@ _UNKNOWN = "unknown user"
 
 
 def person(user: User | AnonymousUser | None) -> str:
-    """Return the full name, else the user name, else "unknown user". The result is untrusted text and must be escaped."""
+    """Return the full name, else the user name, else `_UNKNOWN`. The result is untrusted text and must be escaped."""
     if not isinstance(user, User):
         return _UNKNOWN
     return user.get_full_name() or user.get_username()

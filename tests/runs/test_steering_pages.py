@@ -117,7 +117,7 @@ def test_a_note_that_nobody_would_hear_stays_in_its_box(as_owner: Client, run: R
     response = as_owner.post(f"/runs/{run.pk}/note/", {"text": "And <snow>?"}, headers=headers)
     page = response.content.decode()
     assert response.status_code == 409
-    assert "Nobody would hear this." in page
+    assert "The agent would not read this." in page
     assert f'href="/runs/{run.pk}/fork/"' in page
     assert ("And &lt;snow&gt;?</textarea>" in page) == (not headers)
     assert kinds(run) == ["reply", "concluded"]
