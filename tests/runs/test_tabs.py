@@ -67,7 +67,7 @@ def test_an_empty_run_says_what_will_stand_in_each_tab(as_owner: Client, owner: 
     run = make_run(owner)
     for tab in OF_UNITS:
         page = shown(as_owner, run, f"tab={tab}")
-        assert ("will stand here" in page) or ("stands here" in page) or ("becomes a dot" in page)
+        assert ("appear here" in page) or ("appears here" in page) or ("becomes a dot" in page)
 
 
 def test_the_number_of_queries_does_not_grow_with_the_run(

@@ -220,7 +220,7 @@ async function live() {
   const { ok, body } = await queue.post(here, here.dataset.hold);
   if (!ok || here !== form()) return;
   if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional review.", [["Submit as an additional review", () => send(true)]]);
-  else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
+  else if (body.seq > Number(here.elements.seq.value)) tell("The run has continued since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
 }
 
 // In capture, so that the buttons of a form that stays are not put out by the frame.
