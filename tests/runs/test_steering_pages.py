@@ -67,7 +67,7 @@ def test_the_page_offers_what_can_be_done(as_owner: Client, run: Run, kind: str,
 def test_a_viewer_is_offered_nothing(client: Client, teammate: User, run: Run) -> None:
     client.force_login(teammate)
     page = shown(client, run)
-    for words in ("data-may", "/pause/", "/note/", "/limits/", "Run again with changes"):
+    for words in ("data-may", "/pause/", "/note/", "/limits/", "Duplicate run"):
         assert words not in page
 
 
