@@ -179,7 +179,7 @@ def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run:
         units=96,
     )
     page = as_owner.get(f"/query/?from={run.pk}").content.decode()
-    assert f"Run {run.pk} again, with changes" in page
+    assert f"Duplicate run {run.pk}" in page
     assert "Nothing is changed yet." in page
     form = {"question": run.question, "task": "describe", "model": "toybox", "layer": "layer4", "unit": "7"}
     form |= {"toolset": "toybox", "backbone": "scripted", "seed": "3", "parent": str(run.pk)}

@@ -15,7 +15,7 @@ const REFUSED = {
   413: "This is larger than the server takes. Nothing was changed. Send less at once.",
   429: "Too many requests in a short time. Nothing was changed. Wait a moment, then try again.",
 };
-const BROKEN = "Something broke on our side. What was recorded is kept. Try again; if it stays so, the log of the web server names the cause.";
+const BROKEN = "Something broke on our side. Everything recorded is kept. Try again; if it stays so, the log of the web server names the cause.";
 
 // --- messages ---
 

@@ -150,7 +150,7 @@ async function send(additional = false) {
 
 function refused({ status, body }) {
   said("Not saved", true);
-  if (!body) { tell(status ? "The server refused this. What you typed stays here: try again." : "The server does not answer. What you typed stays here: try again.", [["Retry", save]]); return; }
+  if (!body) { tell(status ? "The server refused this. Your text is still here: try again." : "The server does not answer. What you typed stays here: try again.", [["Retry", save]]); return; }
   const { problem, words } = body;
   if (body.saved && problem !== "version") { form().elements.version.value = body.version; said(`Saved ${body.saved}`); }
   if (problem === "version") tell(`${words} Both are kept until you choose.`, [["Keep what is here", () => keep(body)], ["Take the other", () => take(body)]]);
