@@ -108,7 +108,7 @@ _CLAIMS = (
         (),
         _is_of_people,
         "Ask about circuits on their pages, once as the agent and once as a person (agent Person); then Review, "
-        "Pairwise trials, New trial: tick Any agent, Person and Circuits. The newest closed trial stands here.",
+        "Pairwise trials, New trial: tick Any agent, Person and Circuits. The newest closed trial appears here.",
     ),
     _Claim(
         "maia-people",

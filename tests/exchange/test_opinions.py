@@ -192,7 +192,10 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
     ReviewItem.objects.create(queue=queue, run=taken.run, position=1)
     second = member("second", "REVIEWER")
     client.force_login(second)
-    assert "Comments from the original installation" not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    assert (
+        "Comments from the original installation"
+        not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    )
     assert client.get(f"/api/v1/runs/{taken.run.pk}/imported-reviews").status_code == 403
     assert opinions_json(taken.run, second)["reviews"] == []
 

@@ -1,4 +1,4 @@
-"""Steering in a real browser: words that the agent would not read stay, drafts outlive the page, limits change in place."""
+"""Steering in a real browser: notes that the agent would not read stay, drafts outlive the page, limits change."""
 
 from __future__ import annotations
 

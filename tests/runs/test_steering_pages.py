@@ -165,7 +165,7 @@ def test_limits_that_somebody_changed_meanwhile_are_shown_before_they_are_change
     assert as_owner.post(f"/runs/{run.pk}/limits/", again | {"seen": "[1"}, headers=HX).status_code == 422
 
 
-# --- asking again with changes ------------------------------------------------------------------------
+# --- a duplicate with changes ------------------------------------------------------------------------
 
 
 def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run: Run, owner: User) -> None:
@@ -190,7 +190,7 @@ def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run:
     as_owner.post("/query/", form)
     made = Run.objects.latest("pk")
     assert (made.parent_id, made.fork_round, made.seed) == (run.pk, None, 3)
-    assert "Asks again what was asked in" in shown(as_owner, made)
+    assert "Duplicate of" in shown(as_owner, made)
     assert "Duplicated in" in shown(as_owner, run)
 
 
