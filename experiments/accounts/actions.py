@@ -69,12 +69,12 @@ def set_role(actor: Actor, user: User, role: Role, was: str = "") -> None:
     """
     member = _lock_member(user)
     if was and str(member.role if member else 0) != was:
-        raise StateConflict("Somebody else has changed this role meanwhile. Refresh the page.")
+        raise StateConflict("Another admin has changed this role meanwhile. Refresh the page.")
     if member is None:
         try:
             Member.objects.create(user=user, role=role)
         except IntegrityError:
-            raise StateConflict("Somebody else has just given them a role. Refresh the page.") from None
+            raise StateConflict("Another admin has just given them a role. Refresh the page.") from None
         audit.record(actor, Verb.PERSON_ADMITTED, user, role=role.label)
     elif member.role != role:
         before = Role(member.role)
@@ -130,7 +130,7 @@ def _lock_member(user: User) -> Member | None:
 def _require_another_admin(member: Member) -> None:
     others = Member.objects.filter(role=Role.ADMIN, user__is_active=True).exclude(pk=member.pk)
     if member.role == Role.ADMIN and not others.exists():
-        raise StateConflict("This is the last admin who can sign in. Make somebody else an admin first.")
+        raise StateConflict("This is the last admin who can sign in. Make another user an admin first.")
 
 
 def _revoke_made_by(user: User) -> None:

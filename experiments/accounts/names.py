@@ -38,4 +38,4 @@ def must_be_free(username: str) -> None:
     if len(username) > USERNAME_CHARS:
         raise ValidationError(f"At most {USERNAME_CHARS} characters, please.", code="long")
     if _is_taken(username):
-        raise ValidationError("Somebody has this user name already. Choose another.", code="taken")
+        raise ValidationError("This user name is taken. Choose another.", code="taken")

@@ -102,7 +102,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     tried = throttle.begin_again(actor.person)
     form = _password_form(request, actor.person, request.POST)
     if tried.wait:
-        form.add_error(None, f"Too many tries. Nobody looked at this one; try again in {in_words(tried.wait)}.")
+        form.add_error(None, f"Too many tries. This one was not checked; try again in {in_words(tried.wait)}.")
         return _show_you(request, actor.person, 429, password_form=form)
     if not form.is_valid():
         return _show_you(request, actor.person, 400, password_form=form)

@@ -34,7 +34,7 @@ def must_match(request: HttpRequest, shown: Schema) -> None:
         raise Refusal("if-match", "Read it first and send its ETag in If-Match, so that no other edit is lost.")
     tags = parse_etags(sent)
     if tags != ["*"] and tag_of(request, shown) not in tags:
-        raise Refusal("changed", "Somebody has changed it since you read it. Read it again, then edit what it is now.")
+        raise Refusal("changed", "It has changed since you read it. Read it again, then edit the new version.")
 
 
 def lock_as_read(request: HttpRequest, rows: QuerySet[Row], pk: int, out: type[RowOut]) -> Row:

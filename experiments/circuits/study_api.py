@@ -73,7 +73,7 @@ class CircuitStudyOut(Schema):
     runs: list[CircuitRunOut] = Field(description="the newest")
     run_count: int
     compared: list[ComparedOut] = Field(description="by label, the newest check first")
-    dataset: str | None = Field(description="of the exemplars; null where nobody asked for them")
+    dataset: str | None = Field(description="of the exemplars; null if none were requested")
     problem: str = Field(description="why exemplars could not be found")
     exemplars: list[CircuitExemplarOut]
 

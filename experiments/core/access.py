@@ -20,7 +20,8 @@ from experiments.core import sessions, visibility
 from experiments.models import Member, Role, Run
 
 TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
-NOBODY = max(Role) + 1
+_NO_ROLE = max(Role) + 1
+"""A role that no user has: what an unknown topic takes."""
 
 
 class HtmxRequest(HttpRequest):
@@ -102,7 +103,7 @@ def may_hear(user: Any, topics: Sequence[str]) -> bool:
         return False
     for topic in topics:
         found = TOPIC.fullmatch(topic)
-        if found is None or held < TOPICS.get(found["name"], NOBODY):
+        if found is None or held < TOPICS.get(found["name"], _NO_ROLE):
             return False
         if found["name"] == "user" and found["number"] != str(user.pk):
             return False

@@ -55,7 +55,7 @@ class Actor:
         """Raise PermissionDenied if the row belongs to another person; see `access.may_change`. `what` says what
         the owner did, such as "started this sweep"."""
         if not access.may_change(self.person, *owners):
-            raise PermissionDenied(f"Somebody else {what}: ask them, or an admin of your team.")
+            raise PermissionDenied(f"Another user {what}: ask them, or an admin of your team.")
 
     @property
     def name(self) -> str:

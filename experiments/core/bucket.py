@@ -178,18 +178,18 @@ class Bucket(S3Storage):
     def _explain(self, code: str, said: str) -> str:
         if code in _KEYS:
             return (
-                f"The store of images does not accept the installation's keys ({said or code}). Whoever operates it: "
-                f"set MAIA_S3_ACCESS_KEY and MAIA_S3_SECRET_KEY. {_AGAIN}"
+                f"The store of images does not accept the installation's keys ({said or code}). "
+                f"Set MAIA_S3_ACCESS_KEY and MAIA_S3_SECRET_KEY. {_AGAIN}"
             )
         if code in {"NoSuchBucket", *_NOT_THERE}:
             return (
-                f"There is no bucket {self.bucket_name!r} in the store of images. Whoever operates it: make it, or "
+                f"There is no bucket {self.bucket_name!r} in the store of images. Create it, or "
                 f"name another in MAIA_STORAGE. {_AGAIN}"
             )
         if code in _REFUSED:
             return (
-                f"The store of images refuses what was asked of bucket {self.bucket_name!r} ({said or code}). Whoever "
-                f"operates it: let the installation's keys read, write and list there. {_AGAIN}"
+                f"The store of images refuses what was asked of bucket {self.bucket_name!r} ({said or code}). "
+                f"Let the installation's keys read, write and list there. {_AGAIN}"
             )
         return f"The store of images says {code} ({said or 'no more'}). {_AGAIN}"
 

@@ -33,7 +33,7 @@ def _explain_backbone(run: Run) -> str:
     if row is None or row.available or not run.backbone_model:
         return explain_unoffered(run, row.model_names) if row else ""
     return (
-        f"The backbone “{run.backbone}” cannot be used here yet, so nobody can tell whether it offers the model "
+        f"The backbone “{run.backbone}” cannot be used here yet, so it is unknown whether it offers the model "
         f"“{run.backbone_model[:MAX_NAME_CHARS]}”. {row.remedy}".rstrip()
     )
 

@@ -98,7 +98,7 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
     if backbone in (PERSON, SCRIPTED) and not (toys and draws_toys):
         # toybox-eyes respond only to toys, and only some backbones see images
         notes.append(
-            "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a "
+            "No model here describes photographs: describe_images and summarize_images refuse them. Choose a "
             "vision-language model as the backbone if images shall be put into words."
         )
     return " ".join(notes)

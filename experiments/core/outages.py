@@ -45,7 +45,7 @@ _TOO_COMPLEX = "54"
 """Class of PostgreSQL's error codes for a statement that is too large."""
 _WAITS = "What waits goes on by itself once that is over; the worker's output says more."
 _TRY_AGAIN = (
-    "This is no fault of your request: try again in a moment. If it stays like this, ask whoever operates MAIA Web to "
+    "This is no fault of your request: try again in a moment. If it stays like this, ask the operator of MAIA Web to  "
     "look at the log of the web server, which names the cause."
 )
 

@@ -161,7 +161,7 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
         context["figures"] = grades.list_figures(content)
     elif isinstance(content, Started):
         # What the agent was told before its first reply
-        texts = ("Instructions", content.instructions), ("First message", content.assignment)
+        texts = ("System prompt", content.instructions), ("First message", content.assignment)
         context["told"] = [(name, text) for name, text in texts if text]
         # The parts first, then the versions of everything else by name: databases keep no order.
         places = {name: place for place, name in enumerate(PARTS)}

@@ -117,7 +117,7 @@ class ObservationOut(Schema):
     layer: str
     unit: int | None = Field(description="null, and the others empty, while you are to judge a synthetic neuron unseen")
     title: str
-    activation: float = Field(description="what the system returned; what the program claimed if nobody measured it")
+    activation: float = Field(description="what the system returned; what the program claimed if it was not measured")
     claimed: float | None = Field(description="what the program logged; null if it named no number")
     measured: bool = Field(description="whether the system returned `activation`")
     differs: bool = Field(description="whether the claim is another number, beyond rounding")

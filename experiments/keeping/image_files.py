@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 THREADS = 4
 """Files that are checked in parallel: decoding and hashing release the interpreter's lock."""
 CHUNK = 500
-_RESTORE = "Restore its file from a backup, or have nobody refer to it."
+_RESTORE = "Restore its file from a backup, or remove every reference to it."
 
 
 @dataclass(frozen=True)

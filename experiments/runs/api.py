@@ -283,7 +283,7 @@ def read_tags(request: HttpRequest, pk: Id) -> Tags:
 
 @router.put("/runs/{pk}/tags", response=Tags, summary="Set the tags of a run")
 def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
-    """All of them. Needs the ETag of the tags in If-Match, so that no edit of somebody else is lost."""
+    """Replace all tags. Needs the ETag of the tags in If-Match, so that no edit of another user is lost."""
     allow(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Run.objects.all(), wanted, pk=pk)
 

@@ -33,7 +33,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "stop": ("Stop", "Stopped {count}."),
     "pause": ("Pause", "Paused {count}, those with a worker as soon as their round is over."),
     "resume": ("Resume", "Resumed {count}."),
-    "retry": ("Run again", "Started {count} again."),
+    "retry": ("Retry", "Started {count} again."),
     "tag": ("Tag", "Tagged {count}."),
     "untag": ("Untag", "Took the tag off {count}."),
 }

@@ -109,7 +109,7 @@ class SpreadOut(RowOut):
 
 
 class SweepForecastOut(RowOut):
-    """What it will take, from recorded runs; null where nobody has recorded one of a backbone."""
+    """Forecast from recorded runs; null for a backbone without recorded runs."""
 
     units: int
     runs: int

@@ -44,7 +44,7 @@ _OF_STATUS = {
     Status.FAILED: RunColour.FAILED,
     Status.QUEUED: RunColour.QUEUED,
 }
-SCHEMES = {"status": "How its runs stand", "check": "How right labels are", "label": "Labels alike"}
+SCHEMES = {"status": "Run status", "check": "How right labels are", "label": "Similar labels"}
 """What units may be coloured by."""
 
 Place = tuple[str, int]

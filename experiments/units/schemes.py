@@ -21,14 +21,14 @@ from experiments.units.tiles import choose_labels
 class GroupColour(Colour):
     """The largest groups of labels, by rank."""
 
-    FIRST = "group-1", "", "labels alike"
-    SECOND = "group-2", "", "labels alike"
-    THIRD = "group-3", "", "labels alike"
-    FOURTH = "group-4", "", "labels alike"
-    FIFTH = "group-5", "", "labels alike"
-    SIXTH = "group-6", "", "labels alike"
+    FIRST = "group-1", "", "similar labels"
+    SECOND = "group-2", "", "similar labels"
+    THIRD = "group-3", "", "similar labels"
+    FOURTH = "group-4", "", "similar labels"
+    FIFTH = "group-5", "", "similar labels"
+    SIXTH = "group-6", "", "similar labels"
     OTHER = "group-other", "other labels", "of a smaller group"
-    NONE = "swept-queued", "no label", "nobody has said what it responds to"
+    NONE = "swept-queued", "no label", "not labelled yet"
 
     @classmethod
     def of_rank(cls, rank: int) -> GroupColour:
@@ -52,7 +52,7 @@ SCHEMES = {
     "state": "State",
     "check": "Score",
     "review": "Review",
-    "label": "Labels alike",
+    "label": "Similar labels",
     "active": "Activation frequency",
 }
 """Name in the address -> name on the page."""

@@ -124,7 +124,7 @@ def test_a_role_that_does_not_exist_changes_nothing(as_admin: Client, teammate: 
 def test_two_admins_do_not_overwrite_each_other(as_admin: Client, teammate: User) -> None:
     as_admin.post(f"/settings/people/{teammate.pk}/role/", {"role": "3", "was": "1"})
     answer = as_admin.post(f"/settings/people/{teammate.pk}/role/", {"role": "2", "was": "1"})
-    assert "Somebody else has changed this role meanwhile" in said(answer)
+    assert "Another admin has changed this role meanwhile" in said(answer)
     assert role_of(teammate) == Role.REVIEWER
 
 
@@ -254,7 +254,7 @@ def test_somebody_is_invited_and_joins(as_admin: Client, client: Client) -> None
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"username": "Admin"}, "Somebody has this user name already"),
+        ({"username": "Admin"}, "This user name is taken"),
         ({"username": "a b"}, "Enter a valid username"),
         ({"username": "x" * 61}, "At most 60 characters"),
         ({"username": ""}, "This field is required"),

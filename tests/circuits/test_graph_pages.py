@@ -62,7 +62,7 @@ def test_it_is_asked_for_once(as_owner: Client, circuit: Circuit, photos: Datase
     ask(as_owner, circuit, **{"class": "0"})
     assert Job.objects.count() == 1, "the same class by its number"
     Job.objects.update(status=JobStatus.STOPPED)
-    assert "it begins anew" in read(as_owner, circuit)
+    assert "Measuring again starts from the beginning" in read(as_owner, circuit)
     ask(as_owner, circuit, **{"class": "ball"})
     assert (CircuitGraph.objects.count(), Job.objects.count()) == (1, 2)
     ask(as_owner, circuit, **{"class": "crane"})

@@ -96,9 +96,9 @@ def test_a_circuit_shows_its_members_with_labels_and_pictures(
     assert "thumb-160.webp" in page
     assert reverse("unit", args=[RESNET, "layer4", 8]) in page
     unit.delete()
-    assert "not here any more" in read(as_owner, row.get_absolute_url())
+    assert "no longer here" in read(as_owner, row.get_absolute_url())
     resnet.delete()
-    assert "which is not here any more" in read(as_owner, row.get_absolute_url())
+    assert "which is no longer here" in read(as_owner, row.get_absolute_url())
     assert "reds" in read(as_owner, "/circuits/")
 
 

@@ -148,7 +148,7 @@ def test_words_that_are_gone_are_told(as_owner: Client, run: Run) -> None:
     assert "any more" not in tab(as_owner, run)
     event = Event.objects.get(run=run, seq=2)
     Event.objects.filter(pk=event.pk).update(payload={**event.payload, "prose": "Other words.", "text": "Other words."})
-    assert "These words do not stand in event 2 any more." in tab(as_owner, run)
+    assert "These words are no longer in event 2." in tab(as_owner, run)
     assert anchors.find_orphans(run, [said.thread]) == {said.thread_id}
 
 

@@ -51,7 +51,7 @@ def test_a_persons_label_is_theirs(unit: Unit, author: User, other: User, admin:
     path = f"/labels/{script(author).post('/labels', {'text': 'red', 'units': places}).json()['id']}"
     for method, body in (("PATCH", {"text": "blue"}), ("DELETE", None)):
         said = script(other).send(method, path, body, If_Match=script(other).get(path)["ETag"])
-        assert (said.status_code, "Somebody else wrote this label" in said.content.decode()) == (403, True)
+        assert (said.status_code, "Another user wrote this label" in said.content.decode()) == (403, True)
     for user, text in ((author, "green"), (admin, "grey")):
         tag = script(user).get(path)["ETag"]
         assert script(user).send("PATCH", path, {"text": text}, If_Match=tag).json()["text"] == text

@@ -65,7 +65,7 @@ def test_a_page_says_that_the_database_is_locked(browser: Client, owner: User, n
     with locked_database("experiments_run"):
         response = browser.post(f"/runs/{run.pk}/stop/")
     is_unavailable(response, "Another process holds the database locked.")
-    assert "<h1>Not possible at the moment</h1>" in response.content.decode()
+    assert "<h1>Temporarily unavailable</h1>" in response.content.decode()
     assert browser.post(f"/runs/{run.pk}/stop/").status_code == 302
 
 

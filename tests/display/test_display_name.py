@@ -18,7 +18,7 @@ BARE = User(username="owner")
 
 @pytest.mark.parametrize(
     ("user", "words"),
-    [(FULL, "Team <b>Mate</b>"), (BARE, "owner"), (None, "somebody"), (AnonymousUser(), "somebody")],
+    [(FULL, "Team <b>Mate</b>"), (BARE, "owner"), (None, "unknown user"), (AnonymousUser(), "unknown user")],
 )
 def test_a_person_is_called_by_full_name_else_user_name(user: User | None, words: str) -> None:
     assert person(user) == words
@@ -30,4 +30,4 @@ def test_templates_say_the_same_and_escape_it() -> None:
     request = RequestFactory().get("/")
     request.user = FULL
     template = Template("{% load people %}{{ user|person }} {{ nobody|person }}")
-    assert template.render(Context({"user": FULL, "nobody": None})) == "Team &lt;b&gt;Mate&lt;/b&gt; somebody"
+    assert template.render(Context({"user": FULL, "nobody": None})) == "Team &lt;b&gt;Mate&lt;/b&gt; unknown user"

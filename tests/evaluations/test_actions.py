@@ -100,7 +100,7 @@ def test_who_reads_only_starts_nothing(evaluation: Evaluation, scripted: Backbon
 
 
 def test_another_researcher_leaves_it_alone_and_an_admin_may(evaluation: Evaluation, redis_url: str) -> None:
-    with pytest.raises(PermissionDenied, match="Somebody else"):
+    with pytest.raises(PermissionDenied, match="Another user"):
         actions.resume(Actor(member("other", "RESEARCHER")), evaluation)
     actions.resume(Actor(member("admin", "ADMIN")), evaluation)
     assert Job.objects.get(pk=evaluation.job_id).status == "queued"
@@ -245,7 +245,7 @@ def test_the_form_shows_what_it_would_take_and_starts_it(
 ) -> None:
     assert "Synthetic neurons" in as_owner.get("/evaluations/new/").content.decode()
     page = as_owner.get("/evaluations/new/?kind=synthetic&backbone=scripted&units=4").content.decode()
-    assert "Nobody has recorded a run of scripted here: this is what it took" in page
+    assert "No run of scripted is recorded here: these figures are from" in page
     assert "<dt>Work</dt>" in page
     assert not Evaluation.objects.exists()
     response = as_owner.post("/evaluations/new/", {"kind": "synthetic", "backbone": "scripted", "units": "4"})

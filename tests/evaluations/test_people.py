@@ -30,7 +30,7 @@ def neurons(owner: User) -> Evaluation:
 
 def test_a_page_asks_people_and_shows_how_far_they_are(neurons: Evaluation, owner: User) -> None:
     admin, viewer = signed_in(member("admin", "ADMIN")), signed_in(member("viewer", "VIEWER"))
-    button = "Ask people for labels of a quarter"
+    button = "Request labels by people for a quarter"
     assert button in admin.get(neurons.get_absolute_url()).content.decode()
     assert button not in viewer.get(neurons.get_absolute_url()).content.decode()
     answer = admin.post(f"/evaluations/{neurons.pk}/people/")

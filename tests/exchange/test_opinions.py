@@ -128,7 +128,7 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
 ) -> None:
     taken = moved(run, teammate, tmp_path)
     page = as_owner.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
-    assert "Said where the run took place" in page
+    assert "Comments from the original installation" in page
     assert 'Review in “First look”</span><span class="verdict revise">Revise' in page
     assert 'Final verdict in “First look”</span><span class="verdict reject">Reject' in page
     assert "&lt;script&gt;alert(1)" in page
@@ -192,7 +192,10 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
     ReviewItem.objects.create(queue=queue, run=taken.run, position=1)
     second = member("second", "REVIEWER")
     client.force_login(second)
-    assert "Said where the run took place" not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    assert (
+        "Comments from the original installation"
+        not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    )
     assert client.get(f"/api/v1/runs/{taken.run.pk}/imported-reviews").status_code == 403
     assert opinions_json(taken.run, second)["reviews"] == []
 

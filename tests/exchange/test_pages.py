@@ -41,7 +41,7 @@ def worked() -> Job:
 
 def test_an_export_is_asked_for_made_downloaded_and_deleted(as_owner: Client, run: Run) -> None:
     page = as_owner.get(f"/exports/?what=bundle&run={run.pk}").content.decode()
-    assert "As it stands this holds 1 run." in page
+    assert "This selection holds 1 run." in page
     as_owner.post("/exports/make/", {"what": "bundle", "query": f"run={run.pk}"})
     export = Export.objects.get()
     assert as_owner.get(f"/exports/{export.pk}/file/").status_code == 404, "not before it is whole"
@@ -178,7 +178,7 @@ def test_a_file_that_is_refused_says_why_and_is_gone(as_owner: Client, tmp_path:
     assert (job.status, transfers.exists(file)) == ("failed", False)
     page = as_owner.get("/imports/").content.decode()
     assert "not a complete zip archive" in page
-    assert "Nothing of it was kept." in page
+    assert "Nothing was imported." in page
 
 
 def test_the_commands_do_the_same(run: Run, owner: User, tmp_path: Path) -> None:

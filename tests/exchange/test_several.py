@@ -51,7 +51,7 @@ def test_each_of_several_files_is_an_import_with_a_report_of_its_own(as_owner: C
     assert [job.status for job in worked()] == ["done", "failed", "done"]
     assert list(Run.objects.order_by("pk").values_list("layer", "unit")) == [("layer4", 3), ("layer3", 7)]
     page = as_owner.get("/imports/").content.decode()
-    assert page.count("Nothing of it was kept.") == 1
+    assert page.count("Nothing was imported.") == 1
     assert all(f"Imported as run {run.pk}." in page for run in Run.objects.all())
 
 

@@ -102,7 +102,7 @@ def test_a_link_that_is_not_good_is_a_page_that_is_not_there(client: Client, run
     for path in SHARED.values():
         response = client.get(path.format(token="x" * 43))
         assert response.status_code == 404, path
-        assert b"Ask whoever gave it to you" in response.content
+        assert b"Ask the person who sent it" in response.content
 
 
 def test_a_researcher_does_not_read_what_is_for_admins(as_owner: Client, ids: dict[str, int]) -> None:

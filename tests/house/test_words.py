@@ -61,6 +61,9 @@ RETIRED = {
     r"Never asked": "Not studied",
     r"spurious reliance": "spurious features",
     r"Read who you are|List what you were told of": "Get current user, List notifications",
+    r"\bstands? (here|below)\b": "appears here",
+    r"Run again with changes|Asks again what": "Duplicate run",
+    r"What (is|was) (kept|recorded) ": "The stored result, everything recorded",
     r"[Nn]ever active|\bkin\b": "dead unit, similar units",
 }
 """What is not said any more -> what is."""

@@ -59,7 +59,7 @@ def test_an_empty_installation_says_what_will_stand_here_and_offers_the_one_acti
     text = page(as_owner)
     assert "No runs yet" in text
     assert "Start the first run" in text
-    assert "Recently concluded" not in text
+    assert "Recent conclusions" not in text
     assert "No worker is here" in text
 
 

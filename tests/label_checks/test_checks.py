@@ -80,7 +80,7 @@ def test_a_run_measured_before_datasets_were_split_is_checked_again_on_the_probe
     again = Run.objects.get(pk=run.pk).label_check
     assert again is not None
     assert (again.pk != done.pk, again.split) == (True, "probe")
-    assert "Check it again" not in text(client, again.get_absolute_url())
+    assert "Run check again" not in text(client, again.get_absolute_url())
 
 
 def client_api(client: Client, check: LabelCheck) -> str:

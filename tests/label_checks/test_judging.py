@@ -239,7 +239,7 @@ def test_who_may_judge_finds_the_images(as_reviewer: Client, owner: User, check:
 
 def test_the_check_says_that_it_waits(as_owner: Client, check: LabelCheck) -> None:
     page = as_owner.get(check.get_absolute_url()).content.decode()
-    assert "It waits for people" in page
+    assert "Needs attention: images to judge" in page
     assert "0 of 5 images judged" in page
     assert "failed" not in page[page.index("<main") :]
     assert "Judge images" not in page, "a researcher does not judge"

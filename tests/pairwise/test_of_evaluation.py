@@ -192,7 +192,7 @@ def test_a_model_alone_is_no_work_for_people(owner: User, evaluation: Evaluation
     client = signed_in(member("reviewer", "REVIEWER"))
     trial = actions.make_trial_of(Actor(owner), evaluation, ["agent", "one-shot"], judges_wanted=0)
     assert not Notification.objects.exists()
-    assert "A model judges these labels" in client.get(f"/judging/trials/{trial.pk}/").content.decode()
+    assert "Only a model judges these labels" in client.get(f"/judging/trials/{trial.pk}/").content.decode()
     assert client.get(f"/api/v1/trials/{trial.pk}").json()["left"] == 0
 
 

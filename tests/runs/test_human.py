@@ -272,7 +272,7 @@ def test_a_paused_or_failed_run_that_is_taken_over_goes_on(as_owner: Client, own
 def test_a_run_that_is_over_changes_hands_no_more(as_owner: Client, owner: User) -> None:
     run = tiny_run(owner, Seeing(), status="concluded")
     page = as_owner.post(f"/runs/{run.pk}/take-over/", follow=True).content.decode()
-    assert "nobody writes in it any more" in page
+    assert "no one can write in it any more" in page
     assert kinds(run) == []
 
 

@@ -225,7 +225,7 @@ def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_ther
 def test_it_is_said_beforehand_where_nobody_describes_images(
     model: str, tools: str, backbone: str, warned: bool
 ) -> None:
-    assert ("Nobody describes photographs here" in compatibility.advise(model, tools, backbone)) == warned
+    assert ("No model here describes photographs" in compatibility.advise(model, tools, backbone)) == warned
 
 
 def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:

@@ -196,7 +196,7 @@ def test_the_same_note_sent_twice_is_said_once(owner: User, actor: Actor) -> Non
 def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, actor: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
     transcript.append(run.pk, kind, Ended("Why."))
-    with pytest.raises(ActionRefused, match=f"Nobody would hear this. {says}"):
+    with pytest.raises(ActionRefused, match=f"The agent would not read this. {says}"):
         actions.send_note(actor, run.pk, "And on snow?")
     assert kinds(run) == [kind]
 

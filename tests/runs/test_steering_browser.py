@@ -1,4 +1,4 @@
-"""Steering in a real browser: words that nobody would hear stay, drafts outlive the page, limits change in place."""
+"""Steering in a real browser: notes that the agent would not read stay, drafts outlive the page, limits change."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def a_draft_outlives_the_page(page: Page) -> None:
 def refused_words_stay_and_go_with_a_fork(page: Page) -> None:
     box = page.get_by_label("Message to agent")
     box.press("Control+Enter")
-    expect(page.locator("#note .error")).to_contain_text("Nobody would hear this.")
+    expect(page.locator("#note .error")).to_contain_text("The agent would not read this.")
     expect(box).to_have_value(WORDS)
     page.get_by_role("link", name="Fork the run with this note").click()
     expect(page.get_by_label("Note")).to_have_value(WORDS)

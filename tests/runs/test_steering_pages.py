@@ -67,7 +67,7 @@ def test_the_page_offers_what_can_be_done(as_owner: Client, run: Run, kind: str,
 def test_a_viewer_is_offered_nothing(client: Client, teammate: User, run: Run) -> None:
     client.force_login(teammate)
     page = shown(client, run)
-    for words in ("data-may", "/pause/", "/note/", "/limits/", "Run again with changes"):
+    for words in ("data-may", "/pause/", "/note/", "/limits/", "Duplicate run"):
         assert words not in page
 
 
@@ -117,7 +117,7 @@ def test_a_note_that_nobody_would_hear_stays_in_its_box(as_owner: Client, run: R
     response = as_owner.post(f"/runs/{run.pk}/note/", {"text": "And <snow>?"}, headers=headers)
     page = response.content.decode()
     assert response.status_code == 409
-    assert "Nobody would hear this." in page
+    assert "The agent would not read this." in page
     assert f'href="/runs/{run.pk}/fork/"' in page
     assert ("And &lt;snow&gt;?</textarea>" in page) == (not headers)
     assert kinds(run) == ["reply", "concluded"]
@@ -165,7 +165,7 @@ def test_limits_that_somebody_changed_meanwhile_are_shown_before_they_are_change
     assert as_owner.post(f"/runs/{run.pk}/limits/", again | {"seen": "[1"}, headers=HX).status_code == 422
 
 
-# --- asking again with changes ------------------------------------------------------------------------
+# --- a duplicate with changes ------------------------------------------------------------------------
 
 
 def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run: Run, owner: User) -> None:
@@ -179,7 +179,7 @@ def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run:
         units=96,
     )
     page = as_owner.get(f"/query/?from={run.pk}").content.decode()
-    assert f"Run {run.pk} again, with changes" in page
+    assert f"Duplicate run {run.pk}" in page
     assert "Nothing is changed yet." in page
     form = {"question": run.question, "task": "describe", "model": "toybox", "layer": "layer4", "unit": "7"}
     form |= {"toolset": "toybox", "backbone": "scripted", "seed": "3", "parent": str(run.pk)}
@@ -190,7 +190,7 @@ def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run:
     as_owner.post("/query/", form)
     made = Run.objects.latest("pk")
     assert (made.parent_id, made.fork_round, made.seed) == (run.pk, None, 3)
-    assert "Asks again what was asked in" in shown(as_owner, made)
+    assert "Duplicate of" in shown(as_owner, made)
     assert "Duplicated in" in shown(as_owner, run)
 
 

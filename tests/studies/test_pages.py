@@ -100,7 +100,7 @@ def test_what_was_deleted_keeps_its_name(as_owner: Client, study: Study) -> None
     item.unit.layer.model.delete()
     page = read(as_owner, study.get_absolute_url())
     assert f"{RESNET} / layer4 / unit 7" in page
-    assert "not here any more" in page
+    assert "no longer here" in page
     assert "What it likes" in read(as_owner, "/studies/")
 
 

@@ -42,7 +42,7 @@ def test_from_the_form_to_a_map_that_fills_up(
         expect(page.get_by_text("3 of 8 done")).to_be_visible()
         expect(page.locator(".map-legend")).to_contain_text("Concluded 3")
         expect(page.locator(".label-groups li").first).to_contain_text("2")
-        page.get_by_role("link", name="Labels alike").click()
+        page.get_by_role("link", name="Similar labels").click()
         expect(page.locator(".map-legend")).to_contain_text("no label 5")
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("button", name="Resume")).to_be_visible()

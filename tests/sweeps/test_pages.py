@@ -44,7 +44,7 @@ def test_the_form_says_what_it_would_take_and_starts_nothing(as_owner: Client, l
     assert answer.status_code == 200
     page = answer.content.decode()
     assert "<dt>Units</dt><dd><b>8</b>" in page
-    assert "Nobody has recorded a run of scripted" in page
+    assert "No run of scripted is recorded" in page
     assert not Sweep.objects.exists()
 
 

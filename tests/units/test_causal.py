@@ -103,7 +103,7 @@ def test_stretches_of_units_are_read_with_the_unit_itself(resnet: VisionModelRow
 
 def test_a_viewer_sees_no_form_and_sends_nothing(client: Client, resnet: VisionModelRow, photos: Dataset) -> None:
     client.force_login(member("viewer", "VIEWER"))
-    assert "A researcher of your team can ask for it here" in page_of(client)
+    assert "A researcher of your team can start one here" in page_of(client)
     make_causal_check(layer_of(resnet), photos, 7)
     page = page_of(client)
     assert ("causal-form" not in page, "cone" in page) == (True, True)
@@ -219,7 +219,7 @@ def test_one_that_waits_is_asked_for_by_htmx_and_can_be_stopped(
     assert "every 1500ms" in part
     stopped = as_owner.post(reverse("settings-job-stop", args=[row.job_id]))
     assert stopped["Location"] == row.get_absolute_url()
-    assert "Asked again, it begins anew" in page_of(as_owner)
+    assert "A new check starts from the beginning" in page_of(as_owner)
     Job.objects.update(status=JobStatus.FAILED, result="No images.")
     assert "No images." in page_of(as_owner)
 

@@ -63,5 +63,5 @@ def test_units_are_chosen_by_mouse_shift_and_keyboard_and_stay_chosen(
         expect(count).to_have_text("8")
         page.get_by_role("button", name="Choose all 40").click()
         expect(count).to_have_text("40")
-        page.get_by_role("button", name="Ask about them").click()
+        page.get_by_role("button", name="New sweep").click()
         expect(page.locator("textarea[name=units]")).to_have_value("\n".join(map(str, range(40))))

@@ -14,7 +14,7 @@ from workers.errors import ToolRefused
 from workers.protocols import Json, LabSettings
 
 REASON = (
-    "Nobody here can put photographs into words: the toolset diffusion has no network that describes them. Log the "
+    "No model here can describe photographs: the toolset diffusion has no network for it. Log the "
     "images and look at them instead. A vision-language model as the agent describes images itself."
 )
 

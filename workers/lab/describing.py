@@ -138,7 +138,7 @@ class BackboneDescriber:
 
         def check_stop(_: str | StatusNote | None) -> None:
             if stop.is_set():
-                raise Cancelled("Nobody waits for this description any more.")
+                raise Cancelled("This description is not needed any more.")
 
         parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(question.images, 1)]
         asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]

@@ -102,7 +102,7 @@ def list_events(
 def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) -> HttpResponse | StreamingHttpResponse:
     """Server-sent events: `id` is the `seq`, `event` the kind, `data` the event as JSON; `over` is the last one.
 
-    Whoever comes back says in Last-Event-ID what it has. A stream ends after a quarter of an hour: come back then.
+    A client that reconnects sends the last id it received as Last-Event-ID. Streams end after 15 minutes.
     """
     allow(request)
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)

@@ -116,7 +116,7 @@ def list_related(run: Run, names: Names) -> list[RelatedRun]:
     """The run's parent and, the newest first, its children. Two queries."""
     found = []
     if run.parent:
-        how = f"Forked after round {run.fork_round} of" if run.fork_round else "Asks again what was asked in"
+        how = f"Forked after round {run.fork_round} of" if run.fork_round else "Duplicate of"
         found.append(RelatedRun(run.parent, how, list_changes(run.parent, run, names)))
     for child in run.forks.order_by("-pk")[:MAX_RELATED]:
         how = f"Forked after round {child.fork_round} into" if child.fork_round else "Duplicated in"

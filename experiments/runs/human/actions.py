@@ -145,7 +145,7 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
     model, label = _find_writer(run, backbone, model)
     # Whether another author may write the next reply: a run that concluded, or used up its limits, is over
     if run.has_ended and run.status not in REOPENABLE:
-        raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")
+        raise StateConflict(f"The run is over ({run.get_status_display().lower()}): no one can write in it any more.")
     if (run.backbone, run.backbone_model) == (backbone, model):
         raise StateConflict(f"{label} writes the replies of this run already.")
     awaited = transcript.awaits_reply(run)

@@ -105,7 +105,7 @@ def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
 
 @router.post("/runs/{pk}/reply/send", response=ReplyOut, summary="Send your draft: it becomes the reply")
 def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
-    """The draft as it is saved. Needs its ETag in If-Match. 409 if somebody else was first; the draft is kept."""
+    """Send the saved draft. Needs its ETag in If-Match. 409 if another user was first; the draft is kept."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
@@ -119,7 +119,7 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 
 @router.post("/runs/{pk}/reply/stop", response=RunOut, summary="Stop the program that a person sent")
 def stop_program(request: HttpRequest, pk: Id) -> RunOut:
-    """Whoever sent it; the run goes on, with what it had logged. 409 if none runs."""
+    """Stop the program, also of another user. The run continues with what was logged. 409 if no program runs."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop_program(Actor.of(request), find(Run.objects.all(), pk=pk))
     return read_out(pk, user)

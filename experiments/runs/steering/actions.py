@@ -112,11 +112,13 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
 def _cannot_hear(run: Run) -> str:
     """Say why the run's agent would not read a note, and what to do instead; "" if it would."""
     if run.status in REOPENABLE - {Status.PAUSED}:
-        return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this note."
+        return f"{has_ended(run)} The agent would not read this. Resume the run first, or fork it with this note."
     if run.has_ended:
-        return f"{has_ended(run)} Nobody would hear this. Fork it from one of its rounds with this note."
+        return f"{has_ended(run)} The agent would not read this. Fork it from one of its rounds with this note."
     if run.cancel_requested:
-        return f"Run {run.pk} is being stopped. Nobody would hear this. Fork it with this note once it has stopped."
+        return (
+            f"Run {run.pk} is being stopped. The agent would not read this. Fork it with this note once it has stopped."
+        )
     # Whether the agent was asked for its best conclusion, and no limit has been changed since
     last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
     if last is not None and getattr(last.content, "reason", "") == "final_answer":
@@ -140,7 +142,7 @@ def change_limits(actor: Actor, run_id: int, wanted: NewLimits, why: str = "", s
         if before == after:
             return False
         if seen is not None and before != {name: seen.get(name) for name in DEFAULT_LIMITS}:
-            raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
+            raise OutOfDate(f"The limits have changed meanwhile. They are now: {words_of.in_words(before)}.")
         changed = LimitsChanged(run.rounds, actor.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
         details = {"before": words_of.in_words(before), "after": words_of.in_words(after)}

@@ -11,10 +11,10 @@ let first = "";
 let timer = 0;
 
 const allowed = () => { try { return localStorage.getItem("keys") !== "off"; } catch { return true; } };
-// A field in a dialog that was just closed keeps the focus until the browser paints again: nobody types there.
+// A field in a dialog that was just closed keeps the focus until the browser paints again, but the user does not type there.
 const typing = (target) => target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") && target.checkVisibility();
 
-// Whether a single key is a command now: not while somebody types, nor under a dialog.
+// True if a single key is a command now: not while the user types, nor under a dialog.
 export function acts(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
   return allowed() && !typing(event.target) && !document.querySelector("dialog[open]");

@@ -143,7 +143,7 @@ async function readMap(card) {
   part("mask").hidden = true;
   if (!card.dataset.map) return;
   const [grey, raw] = await Promise.all([card.dataset.map, card.dataset.raw].map(pixelsOf)).catch(() => []);
-  if (!grey || cards[place] !== card) return; // somebody went on meanwhile
+  if (!grey || cards[place] !== card) return; // the user moved on to another image
   map = { values: enlarge(grey, raw.width, raw.height), pixels: raw };
   part("plate").querySelector(".heat")?.replaceChildren(smooth(map.values, raw));
   setLevel(numbers(card).threshold);

@@ -60,7 +60,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) for (const button of document.querySelectorAll("form button")) button.disabled = false;
 });
 
-// What a page asks by itself does not count as somebody being here: an idle session ends all the same.
+// Requests that a page sends by itself do not keep an idle session alive.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   const cause = detail.triggeringEvent?.type;
   if (!cause || cause === "live" || cause === "load") detail.headers["X-By-Itself"] = "yes";

@@ -10,12 +10,12 @@ const REFUSED = {
   400: "The server could not read this request. Nothing was changed. Load the page again, then try once more.",
   403: "You may not do this, or this page is older than your session. Load the page again; if it stays so, ask an admin of your team.",
   404: "This is not there any more. Load the page again to see what is.",
-  409: "Somebody changed this in the meantime. Load the page again, then decide.",
-  412: "Somebody changed this in the meantime. Load the page again, then decide.",
+  409: "This has changed in the meantime. Load the page again, then decide.",
+  412: "This has changed in the meantime. Load the page again, then decide.",
   413: "This is larger than the server takes. Nothing was changed. Send less at once.",
   429: "Too many requests in a short time. Nothing was changed. Wait a moment, then try again.",
 };
-const BROKEN = "Something broke on our side. What was recorded is kept. Try again; if it stays so, the log of the web server names the cause.";
+const BROKEN = "Something broke on our side. Everything recorded is kept. Try again; if it stays so, the log of the web server names the cause.";
 
 // --- messages ---
 
@@ -87,8 +87,7 @@ for (const name of ["htmx:sendError", "htmx:timeout"]) {
     if (asked.has(event.detail.requestConfig?.triggeringEvent?.type)) toast("This did not reach the server. What you typed is still here: try again once it answers.", "error");
   });
 }
-// Without a network nothing is asked for, nor by some parts of a page that nobody looks at, or where a key is at work: the next poll
-// comes soon enough.
+// Skip the poll while offline, in a hidden tab, and while a key command runs: the next one comes soon enough.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const unseen = document.hidden && event.target.closest("[data-while-visible]");
   const atWork = event.target.closest("[data-while-idle]")?.querySelector(":focus-visible");

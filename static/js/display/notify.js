@@ -33,7 +33,7 @@ function note(topic) {
   }, TOGETHER);
 }
 
-// What somebody is typing in is left alone until they have gone on.
+// A field is not replaced while the user types in it.
 function ask(found) {
   for (const part of found) {
     if (part.querySelector("input:focus, textarea:focus, select:focus")) waiting.add(part);

@@ -103,7 +103,7 @@ function action([text, act, key]) {
   return button;
 }
 
-// Pages stand in for answers where nothing is typed, or where there is nobody to ask.
+// List pages instead of search results if nothing is typed or the server cannot be asked.
 function show(keep = false) {
   const text = words.value.trim();
   const asks = words.hasAttribute("hx-get");
@@ -195,7 +195,7 @@ if (box) {
   list.addEventListener("click", (event) => { if (event.target.closest("a")) box.close(); });
   box.addEventListener("click", (event) => { if (event.target === box) box.close(); });
   document.getElementById("palette-close").addEventListener("click", () => box.close());
-  // Nobody who signs in next on this browser sees where somebody else has been.
+  // The next user of this browser must not see the places of this one.
   document.getElementById("sign-out")?.addEventListener("submit", () => keep([]));
   remember();
 }

@@ -48,7 +48,7 @@ function makeBox() {
   box.addEventListener("pointerleave", closeSoon);
 }
 
-// What the keyboard opened is in nobody's way: the pointer reaches through it.
+// A card opened by the keyboard lets the pointer through, so that it covers nothing.
 async function open(wanted, byKeyboard = false) {
   const address = addressOf(wanted);
   if (!address || link === wanted) return;

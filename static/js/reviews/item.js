@@ -150,7 +150,7 @@ async function send(additional = false) {
 
 function refused({ status, body }) {
   said("Not saved", true);
-  if (!body) { tell(status ? "The server refused this. What you typed stays here: try again." : "The server does not answer. What you typed stays here: try again.", [["Retry", save]]); return; }
+  if (!body) { tell(status ? "The server refused this. Your text is still here: try again." : "The server does not answer. What you typed stays here: try again.", [["Retry", save]]); return; }
   const { problem, words } = body;
   if (body.saved && problem !== "version") { form().elements.version.value = body.version; said(`Saved ${body.saved}`); }
   if (problem === "version") tell(`${words} Both are kept until you choose.`, [["Keep what is here", () => keep(body)], ["Take the other", () => take(body)]]);
@@ -220,7 +220,7 @@ async function live() {
   const { ok, body } = await queue.post(here, here.dataset.hold);
   if (!ok || here !== form()) return;
   if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional review.", [["Submit as an additional review", () => send(true)]]);
-  else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
+  else if (body.seq > Number(here.elements.seq.value)) tell("The run has continued since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
 }
 
 // In capture, so that the buttons of a form that stays are not put out by the frame.

@@ -1,4 +1,4 @@
-// New run: a fitting question as long as nobody has written one, a unit at random, Alt+U, Ctrl+Enter.
+// New run: suggests a question until the user writes one, a unit at random, Alt+U, Ctrl+Enter.
 import "../display/images.js";
 
 const byId = (id) => document.getElementById(id);
@@ -51,7 +51,7 @@ if (form) {
 
   function isOwn() { return question.value.trim() !== "" && question.value.trim() !== suggested.trim(); }
 
-  // What somebody has typed is never replaced.
+  // Never replace what the user has typed.
   function suggest() {
     const next = suggestion();
     if (!next || next === suggested) return;

@@ -24,7 +24,7 @@ document.addEventListener("change", ({ target }) => {
   show();
 });
 
-// A list under somebody's hands is not replaced by the clock; it is by a filter.
+// A poll does not replace a list in use; a filter does.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (event.target.id !== "run-list") return;
   const form = document.getElementById("bulk");

@@ -40,7 +40,7 @@ function stay(page) {
   };
   const scrolled = () => {
     const now = place.getBoundingClientRect().top;
-    if (Math.abs(now + scrollY - depth) > 2) back();  // the page grew, whoever else scrolled it
+    if (Math.abs(now + scrollY - depth) > 2) back();  // the page grew, or something else scrolled it
     else if (Math.abs(now - top) > 2) leave?.();
   };
   const drawn = new ResizeObserver(back);

@@ -1,5 +1,5 @@
 // Types the words of a reply, however fast they come, and shows everything else in its turn behind them.
-// The run waits for nobody: one that is faster than its readers is shown at most BEHIND ms late.
+// The run does not wait: one that is faster than its readers is shown at most BEHIND ms late.
 
 const CHARACTERS = 0.4; // a millisecond
 const BEHIND = 2500;

@@ -96,7 +96,7 @@ function inView(link, row) {
   if (from < row.scrollLeft || to > row.scrollLeft + row.clientWidth) row.scrollLeft = from - 16;
 }
 
-// A plot is drawn again, lists only offer it: nobody's place in them is lost.
+// A plot is redrawn; a list only offers to reload, so that readers keep their place.
 function grow(kind) {
   const how = panel.querySelector(".empty") ? "redraw" : panel.firstElementChild.dataset.grows;
   if (how === "offer") byId("offer").hidden = false;

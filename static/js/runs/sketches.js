@@ -27,7 +27,7 @@ export class Sketches {
   async fill(event) {
     const address = event.dataset.whole;
     if (!address) return;
-    delete event.dataset.whole; // nobody else fetches it meanwhile
+    delete event.dataset.whole; // fetch it once only
     const whole = await fetched(address);
     if (whole?.id !== event.id) { setTimeout(() => { event.dataset.whole = address; this.watch(); }, AGAIN); return; }
     const fresh = whole.querySelectorAll(PARTS);

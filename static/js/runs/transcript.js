@@ -43,7 +43,7 @@ export class Transcript {
     return fresh.dataset.say;
   }
 
-  // An element whose id is on the page already takes the old one's place; a program somebody is reading stays open.
+  // An element whose id is on the page already takes the old one's place; an open program stays open.
   insert(html) {
     const fresh = element(html);
     if (fresh.querySelector("#end")) byId("end")?.removeAttribute("id");  // of a run that went on after an end
@@ -63,14 +63,14 @@ export class Transcript {
 
   outline(html) { this.replace("outline", html); this.spy(); }
 
-  // It stands above all events, and fills up: it never gets shorter, and whoever reads on below is not moved by it.
+  // The answer is above all events and grows: it never gets shorter, so that the events below do not jump.
   answer(html) {
     byId("answer").style.minHeight = `${byId("answer").offsetHeight}px`;
     this.steady(() => this.replace("answer", html));
     this.follow.grown();
   }
 
-  // What is drawn anew above the events moves nobody who reads one.
+  // Redraw something above the events without moving the event being read.
   steady(draw) {
     const reads = byId("answer").getBoundingClientRect().bottom < innerHeight / 2;
     this.follow.hold(reads ? this.current() : null, draw);
