@@ -36,9 +36,7 @@ class ShareForm(forms.Form):
     date = forms.CharField(
         label="The last day", required=False, max_length=20, widget=forms.TextInput(attrs={"type": "date"})
     )
-    show_names = forms.BooleanField(
-        label="Names of people", help_text="who asked, steered and wrote", required=False
-    )
+    show_names = forms.BooleanField(label="Names of people", help_text="who asked, steered and wrote", required=False)
     show_comments = forms.BooleanField(
         label="Comments", help_text="of the team on this run, those of later too", required=False
     )
