@@ -177,6 +177,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "django_htmx",
     "experiments",
 ]
@@ -241,6 +242,8 @@ TEMPLATES = [
         },
     }
 ]
+# Fields of forms are drawn by templates/django/forms/field.html
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "sign-in"

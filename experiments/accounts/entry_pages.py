@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect
 
 from experiments.accounts import actions, single_sign_on, throttle
-from experiments.accounts.forms import JoinForm
+from experiments.accounts.forms import JoinForm, SignInForm
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.models import Invitation, LoginLink
@@ -31,6 +31,7 @@ class SignIn(LoginView):
     """The sign-in page. A partial request after the session has ended redirects the whole page here."""
 
     template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

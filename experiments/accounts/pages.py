@@ -11,7 +11,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -24,7 +23,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from experiments.accounts import actions, audit_query, lists, single_sign_on, throttle
 from experiments.accounts.entry_pages import in_words, leave
-from experiments.accounts.forms import ASSIGNABLE, InviteForm, NameForm, RoleForm, TokenForm
+from experiments.accounts.forms import (
+    ASSIGNABLE,
+    FirstPasswordForm,
+    InviteForm,
+    NameForm,
+    NewPasswordForm,
+    RoleForm,
+    TokenForm,
+)
 from experiments.accounts.names import clean_name
 from experiments.core import access, audit, sessions
 from experiments.core.access import HtmxRequest
@@ -35,7 +42,7 @@ from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
 from experiments.core.system_names import Names
 from experiments.display.narrowing import list_fields
-from experiments.models import ApiToken, Identity, Invitation, Role, TokenScope
+from experiments.models import ApiToken, Identity, Invitation, Role
 
 AFTER_A_LINK = 3600
 """Seconds after signing in by a one-time link in which a password can be set without the old one: it was forgotten."""
@@ -46,11 +53,6 @@ MAY = {
     Role.ADMIN: "manages people, queues and links, and sees the audit",
 }
 """What each role may do beyond the one before."""
-EXPLAINED = {
-    TokenScope.READ: "Runs, events, experiments, images, units, labels: to look at.",
-    TokenScope.RUN: "And to start, stop and retry runs.",
-    TokenScope.WRITE: "And to write labels, and to ask workers for models, datasets and indexes.",
-}
 
 
 # --- one's own account ---
@@ -87,11 +89,11 @@ def rename(request: HttpRequest) -> HttpResponse:
     return redirect("settings-you")
 
 
-def _password_form(request: HttpRequest, user: User, data: Any = None) -> SetPasswordForm[User]:
+def _password_form(request: HttpRequest, user: User, data: Any = None) -> FirstPasswordForm:
     """Return the form. It asks for the old password, unless there is none, or the user just came by a one-time link."""
     visit = request.session.get(VISIT, {})
     by_link = visit.get("how") == "link" and time.time() - visit.get("began", 0) < AFTER_A_LINK
-    kind = PasswordChangeForm if user.has_usable_password() and not by_link else SetPasswordForm
+    kind = NewPasswordForm if user.has_usable_password() and not by_link else FirstPasswordForm
     return kind(user, data)
 
 
@@ -164,8 +166,6 @@ def tokens(request: HttpRequest) -> HttpResponse:
         "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MAX_TOKENS]),
         "form": form if made is None else TokenForm(),
         "made": made,
-        "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in TokenScope],
-        "chosen": str(form["scope"].value() if made is None else int(TokenScope.READ)),
         "address": request.build_absolute_uri(f"{reverse('api:root')}me"),
         "mcp_address": (mcp_address := request.build_absolute_uri(f"{reverse('overview')}mcp")),
         "mcp_configuration": _configure_mcp(mcp_address, made[1] if made else "YOUR-TOKEN"),

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from experiments.core import compatibility
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
+from experiments.display.form_fields import LiveForm, NumberText, offer_counted
 from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
@@ -22,76 +23,99 @@ from workers.record.tasks import FUNCTION
 MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
 MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
-"""Maximum characters of a folder's path."""
+"""Characters of a folder's path."""
+_DEFAULTS = {"images": "toybox", "latents": "0", "repeats": "1", "seed": "0", "reflections": "0"}
 _TICK = "Tick “Unpriced is fine” (--unpriced)"
 
 
-class NewEvaluation(forms.Form):
-    """The field `kind` decides which other fields apply."""
+class NewEvaluation(LiveForm):
+    """The kind first: it decides which other fields count."""
 
     kind = forms.ChoiceField(choices=[(kind.key, kind.label) for kind in KINDS.values()])
-    name = forms.CharField(required=False, max_length=120)
-    source = forms.MultipleChoiceField(required=False)
-    model = forms.CharField(required=False, max_length=200)
-    layer = forms.CharField(required=False, max_length=400)
+    name = forms.CharField(required=False, max_length=120, help_text="made from the rest if empty")
+    source = forms.MultipleChoiceField(label="Sources", required=False, widget=forms.CheckboxSelectMultiple)
+    autoencoders = forms.MultipleChoiceField(
+        label="Auto-encoders",
+        help_text="one or more, all of the same layer",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    model = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off"})
+    )
+    layer = forms.CharField(
+        label="Layers",
+        help_text="with commas; all if empty",
+        required=False,
+        max_length=400,
+        widget=forms.TextInput(attrs={"list": "layers", "autocomplete": "off"}),
+    )
     batch = forms.ChoiceField(required=False, choices=list(BATCHES.items()))
-    images = forms.CharField(required=False, max_length=PLACE)
-    units = forms.IntegerField(required=False, min_value=1, max_value=MAX_UNITS)
-    dataset = forms.CharField(required=False, max_length=500)
-    toolset = forms.CharField(required=False, max_length=100)
-    backbone = forms.CharField(required=False, max_length=300)
-    judge = forms.CharField(required=False, max_length=300)
-    latents = forms.IntegerField(required=False, min_value=0)
-    repeats = forms.IntegerField(required=False, min_value=1, max_value=MAX_REPEATS)
-    reflections = forms.IntegerField(required=False, min_value=0, max_value=MAX_REFLECTIONS)
-    hints = forms.BooleanField(required=False)
-    autoencoders = forms.MultipleChoiceField(required=False)
-    seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
-    cost = forms.FloatField(required=False, min_value=0, max_value=MAX_COST)
-    seconds = forms.FloatField(required=False, min_value=0, max_value=MAX_SECONDS)
-    unpriced = forms.BooleanField(required=False)
+    images = forms.CharField(
+        help_text="toybox, or the key of a Spawrious folder",
+        required=False,
+        max_length=PLACE,
+        widget=forms.TextInput(attrs={"list": "images", "autocomplete": "off"}),
+    )
+    units = forms.IntegerField(label="How many", required=False, min_value=1, max_value=MAX_UNITS, widget=NumberText)
+    latents = forms.IntegerField(
+        label="Latents in the place of units",
+        help_text="of an auto-encoder of each classifier; 0 for none",
+        required=False,
+        min_value=0,
+        widget=NumberText,
+    )
+    repeats = forms.IntegerField(
+        label="Repeated over seeds", required=False, min_value=1, max_value=MAX_REPEATS, widget=NumberText
+    )
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT, widget=NumberText)
+    dataset = forms.CharField(required=False, max_length=500, widget=forms.Select)
+    toolset = forms.CharField(label="Tools", required=False, max_length=100, widget=forms.Select)
+    backbone = forms.CharField(required=False, max_length=300, widget=forms.Select)
+    reflections = forms.IntegerField(
+        help_text="if a label fails its check",
+        required=False,
+        min_value=0,
+        max_value=MAX_REFLECTIONS,
+        widget=NumberText,
+    )
+    judge = forms.CharField(required=False, max_length=300, widget=forms.Select)
+    hints = forms.BooleanField(
+        label="With hints too",
+        help_text="each function is asked about once more, with some inputs and outputs to begin with",
+        required=False,
+    )
+    unpriced = forms.BooleanField(
+        label="Unpriced is fine", help_text="the budget of the cost cannot hold then", required=False
+    )
+    cost = forms.FloatField(
+        label="Cost at most, US dollars",
+        required=False,
+        min_value=0,
+        max_value=MAX_COST,
+        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
+    )
+    seconds = forms.FloatField(
+        label="Time at most, seconds",
+        required=False,
+        min_value=0,
+        max_value=MAX_SECONDS,
+        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
+    )
 
-    NAMES = {
-        "kind": "Kind",
-        "name": "Name",
-        "source": "Sources",
-        "autoencoders": "Auto-encoders",
-        "model": "Model",
-        "layer": "Layers",
-        "batch": "Batch",
-        "images": "Images",
-        "units": "How many",
-        "latents": "Latents",
-        "dataset": "Dataset",
-        "toolset": "Toolset",
-        "backbone": "Backbone",
-        "judge": "Judge",
-        "repeats": "Seeds",
-        "reflections": "Reflections",
-        "seed": "Seed",
-        "cost": "Cost at most",
-        "seconds": "Time at most",
-    }
-
-    def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
-        super().__init__(data)
-        cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
-        # All submitted names pass here; `_check_autoencoders` names unknown ones
+    def __init__(self, data: QueryDict, listed: Sequence[LabelSource], *, untouched: bool = False) -> None:
+        """Fill in the form. One that is untouched is not checked."""
+        self.chosen_kind = KINDS.get(str(data.get("kind", "")))
+        typed = data.copy()
+        if self.chosen_kind:
+            for name, value in (_DEFAULTS | {"units": str(self.chosen_kind.units)}).items():
+                typed.setdefault(name, value)
+        super().__init__(None if untouched else typed, initial=typed.dict())
+        sources = cast("forms.MultipleChoiceField", self.fields["source"])
+        sources.choices = offer_counted((each.key, each.words, each.labels) for each in listed)
+        # What is not among them is told by name in `_check_autoencoders`
         asked = [str(each) for each in data.getlist("autoencoders")]
         cast("forms.MultipleChoiceField", self.fields["autoencoders"]).choices = [(each, each) for each in asked]
-
-    @property
-    def chosen_kind(self) -> KindRow | None:
-        return KINDS.get(str(self.data.get("kind", "")))
-
-    @property
-    def problems(self) -> list[str]:
-        """Return the errors as sentences with the field's name."""
-        return [
-            f"{self.NAMES[name]}: {message}" if name in self.NAMES else str(message)
-            for name, messages in self.errors.items()
-            for message in messages
-        ]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -13,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments.core import access, notify, parts, worker_status
+from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
@@ -22,18 +23,18 @@ from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, drawing, files, lists, people, statements
-from experiments.evaluations.autoencoders import list_autoencoders
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
-from experiments.evaluations.form import NewEvaluation, list_judges
+from experiments.evaluations.form import NewEvaluation
+from experiments.evaluations.form_page import draw_form
 from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
 from experiments.label_checks.lists import place_of
-from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
+from experiments.models import Evaluation, EvaluationItem, Role
 from experiments.pairwise import of_evaluation, sources
 from experiments.pairwise.actions import MANAGES
 from experiments.pairwise.lists import trials as list_trials
 from experiments.sweeps import lists as sweeps
-from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS
+from workers.record.evaluation_kinds import KINDS
 from workers.record.evaluations import CAVEAT
 
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
@@ -81,16 +82,13 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
-    form, problems = NewEvaluation(given, listed), []
+    asked = sent or ("kind" in given and len(given) > 1)
+    form = NewEvaluation(given, listed, untouched=not asked)
     if sent:
-        try:
+        with suppress(ActionRefused):
             return redirect(actions.start(actor, form))
-        except ActionRefused:
-            problems = form.problems
     kind = form.chosen_kind
-    # An address with only a kind opens an empty form, without errors
-    asked = kind is not None and (sent or len(given) > 1)
-    draft = form.draft() if asked and form.is_valid() else None
+    draft = form.draft() if form.is_valid() else None
     labels = None
     if draft and "source" in draft.row_of_kind.needs:
         labels = sum(each.labels for each in listed if each.key in draft.options.get("sources", ()))
@@ -99,38 +97,13 @@ def new(request: HttpRequest) -> HttpResponse:
         "kinds": KINDS.values(),
         "kind": kind,
         "form": form,
-        "problems": problems or (form.problems if asked else []),
         "draft": draft,
         "forecast": predict(draft, labels) if draft else None,
         "kept": [(name, value) for name, values in given.lists() if name in form.fields for value in values],
-        **_read_choices(form, listed),
+        "sources": listed,
+        **(draw_form(form, kind) if kind else {}),
     }
     return render(request, "evaluations/new.html", context, status=400 if sent else 200)
-
-
-def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dict[str, Any]:
-    """Return the choices of the form."""
-    model = str(form.data.get("model", ""))
-    backbones: list[tuple[str, str, bool]] = []  # Value, label, price unknown
-    for row in Backbone.objects.exclude(key="person"):
-        label = row.label or parts.label_backbone(row.key)
-        names = row.model_names or [""]
-        backbones += [(f"{row.key}:{name}" if name else row.key, name or label, name in row.unpriced) for name in names]
-    return {
-        "sources": listed,
-        "chosen": cast("QueryDict", form.data).getlist("source"),
-        "autoencoders": list_autoencoders(),
-        "compared": cast("QueryDict", form.data).getlist("autoencoders"),
-        "models": VisionModelRow.objects.values_list("name", flat=True),
-        "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
-        "datasets": Dataset.objects.all(),
-        "toolsets": Toolset.objects.all(),
-        "backbones": backbones,
-        "any_unpriced": any(unpriced for *_, unpriced in backbones),
-        "judges": list_judges(form.chosen_kind) if form.chosen_kind else [],
-        "batches": BATCHES.items(),
-        "images": IMAGES.items(),
-    }
 
 
 @require_safe

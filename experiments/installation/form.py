@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from django import forms
 from django.utils.functional import cached_property
 
 from experiments.core import compatibility
 from experiments.core.params import MAX_COUNT
+from experiments.display.form_fields import NumberText
+from experiments.display.number_format import count_noun
 from experiments.installation.sparse import SparseWish
 from experiments.models import Dataset, Layer, VisionModelRow
 from workers.record.sparse import DEFAULT_STEPS, MAX_LATENTS, MAX_NAME, MAX_STEPS, TOPK, default_k, default_latents
@@ -28,27 +30,23 @@ _OUTPUTS = ("logit", "concept")
 class NewAutoencoder(forms.Form):
     """Layer of a model, dataset, and recipe."""
 
-    model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
-    layer = forms.CharField(max_length=200, error_messages={"required": "Choose a layer."})
-    dataset = forms.CharField(max_length=500, error_messages={"required": "Choose a dataset."})
-    latents = forms.IntegerField(min_value=1, max_value=MAX_LATENTS)
-    k = forms.CharField(max_length=100)
+    model = forms.CharField(max_length=200, widget=forms.Select, error_messages={"required": "Choose a model."})
+    layer = forms.CharField(max_length=200, widget=forms.Select, error_messages={"required": "Choose a layer."})
+    dataset = forms.CharField(max_length=500, widget=forms.Select, error_messages={"required": "Choose a dataset."})
+    latents = forms.IntegerField(min_value=1, max_value=MAX_LATENTS, widget=NumberText)
+    k = forms.CharField(
+        label="Active at a position, k", help_text="several with commas", max_length=100, widget=NumberText
+    )
     kind = forms.ChoiceField(choices=KINDS)
-    name = forms.CharField(required=False, max_length=MAX_NAME)
-    steps = forms.IntegerField(min_value=1, max_value=MAX_STEPS)
-    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT)
-
-    NAMES = {
-        "model": "Model",
-        "layer": "Layer",
-        "dataset": "Dataset",
-        "latents": "Latents",
-        "k": "k",
-        "kind": "Kind",
-        "name": "Name",
-        "steps": "Steps",
-        "seed": "Seed",
-    }
+    steps = forms.IntegerField(min_value=1, max_value=MAX_STEPS, widget=NumberText)
+    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT, widget=NumberText)
+    name = forms.CharField(
+        required=False,
+        max_length=MAX_NAME,
+        widget=forms.TextInput(
+            attrs={"spellcheck": "false", "autocomplete": "off", "placeholder": "made of the above"}
+        ),
+    )
 
     def clean_k(self) -> list[int]:
         """Parse one k or several, separated by commas."""
@@ -73,7 +71,8 @@ class NewAutoencoder(forms.Form):
         filled |= {name: chosen[name] for name in ("model", "layer", "dataset") if chosen.get(name)}
         form = cls(initial=filled)
         model, layer = form.chosen_model, form.chosen_layer
-        if layer:
+        if model and layer:
+            filled |= {"model": model.name, "layer": layer.name}
             filled |= {"latents": default_latents(layer.units), "k": default_k(layer.units)}
         if model and filled.get("dataset") not in [each.key for each in form.datasets]:
             filled["dataset"] = compatibility.dataset_for(model.name)
@@ -110,12 +109,16 @@ class NewAutoencoder(forms.Form):
     def datasets(self) -> list[Dataset]:
         return list(Dataset.objects.filter(available=True).defer("broken"))
 
-    @property
-    def problems(self) -> list[str]:
-        """Error messages that name the field."""
-        return [
-            f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
-        ]
+    def offer(self) -> Self:
+        """Fill the lists with what there is to choose from."""
+        offered = {
+            "model": [(each.name, each.name) for each in self.models],
+            "layer": [(each.name, f"{each.name}, {count_noun(each.units, 'unit')}") for each in self.layers],
+            "dataset": [(each.key, each.label or each.key) for each in self.datasets],
+        }
+        for name, choices in offered.items():
+            cast("forms.Select", self.fields[name].widget).choices = choices
+        return self
 
     @property
     def wishes(self) -> list[SparseWish]:

@@ -103,7 +103,7 @@ def autoencoders(role: Role, form: NewAutoencoder) -> dict[str, Any]:
         "here": "settings-autoencoders",
         "list": "installation/autoencoders_list.html",
         "autoencoders": list(SparseAutoencoderRow.objects.select_related("model__added_by")),
-        "form": form,
+        "form": form.offer(),
         "may_train": role >= Role.RESEARCHER,
     }
 

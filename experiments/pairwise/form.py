@@ -10,6 +10,7 @@ from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
 from experiments.core.params import MAX_COUNT
+from experiments.display.form_fields import LiveForm, NumberText, offer_counted
 from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
 from experiments.pairwise.sampling import plan_pairs
@@ -24,51 +25,46 @@ CONCEPT = "concept"
 """Kind of a layer whose units respond to what their names say."""
 
 
-class NewTrial(forms.Form):
-    """Which units, which sources, and how judges are checked."""
+class NewTrial(LiveForm):
+    """Which units, which sources, and how the judges are measured."""
 
-    name = forms.CharField(max_length=80)
-    source = forms.MultipleChoiceField(error_messages={"required": "Choose two sources or more."})
-    circuits = forms.BooleanField(required=False)
-    model = forms.CharField(required=False, max_length=200)
-    layer = forms.CharField(required=False, max_length=200)
-    unit = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
-    q = forms.CharField(required=False, max_length=200)
-    most = forms.IntegerField(min_value=1, max_value=MAX_PAIRS)
-    repeats = forms.IntegerField(min_value=0, max_value=100)
-    known_answers = forms.IntegerField(min_value=0, max_value=100)
-    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT)
+    name = forms.CharField(
+        max_length=80, widget=forms.TextInput(attrs={"placeholder": "Agent against MILAN on layer4"})
+    )
+    source = forms.MultipleChoiceField(
+        label="Sources",
+        help_text="two or more; each is compared with each",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose two sources or more."},
+    )
+    model = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off"})
+    )
+    layer = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={"list": "layers", "autocomplete": "off"})
+    )
+    unit = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT, widget=NumberText)
+    q = forms.CharField(label="Words of a label", required=False, max_length=200)
+    circuits = forms.BooleanField(label="Circuits, in place of units", required=False)
+    most = forms.IntegerField(label="Pairs at most", min_value=1, max_value=MAX_PAIRS, widget=NumberText)
+    repeats = forms.IntegerField(label="Repeat pairs, %", min_value=0, max_value=100, widget=NumberText)
+    known_answers = forms.IntegerField(label="Attention checks, %", min_value=0, max_value=100, widget=NumberText)
+    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT, widget=NumberText)
 
-    NAMES = {
-        "name": "Name",
-        "source": "Sources",
-        "unit": "Unit",
-        "q": "Words",
-        "most": "Pairs at most",
-        "repeats": "Repeated",
-        "known_answers": "Attention check",
-        "seed": "Seed",
-    }
-
-    def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
+    def __init__(self, data: QueryDict, listed: Sequence[LabelSource], *, untouched: bool = False) -> None:
+        """Fill in the form. One that is untouched is not checked."""
         typed = data.copy()
         for name, value in DEFAULTS.items():
             typed.setdefault(name, value)
-        super().__init__(typed)
-        cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
+        super().__init__(None if untouched else typed, initial=typed.dict())
+        sources = cast("forms.MultipleChoiceField", self.fields["source"])
+        sources.choices = offer_counted((each.key, each.words, each.labels) for each in listed)
 
     def clean_source(self) -> list[str]:
         chosen: list[str] = self.cleaned_data["source"]
         if len(chosen) < 2:
             raise forms.ValidationError("Choose two sources or more.")
         return chosen
-
-    @property
-    def problems(self) -> list[str]:
-        """Error messages that name the field."""
-        return [
-            f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
-        ]
 
     @property
     def trial(self) -> PairwiseTrial:

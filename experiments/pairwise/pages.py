@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count
@@ -79,25 +80,21 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
-    form, problems = NewTrial(given, listed), []
+    form = NewTrial(given, listed, untouched=not (sent or "source" in given))
     if sent:
-        try:
+        with suppress(ActionRefused):
             return redirect(actions.make_trial(actor, form))
-        except ActionRefused:
-            problems = form.problems
-    asked = sent or "source" in given
-    draft = draft_trial(form) if asked and form.is_valid() else None
+    draft = draft_trial(form) if form.is_valid() else None
     trial, pairs = draft or (None, [])
-    model = str(form.data.get("model", ""))
+    model = given.get("model", "")
     context = {
         "form": form,
         "breadcrumbs": _list_breadcrumbs(("New trial", reverse("pairwise-new"))),
         "draft": trial,
         "counts": Counter(pair.kind for pair in pairs),
         "votes": len(pairs),
-        "problems": problems or (form.problems if asked else []),
         "sources": listed,
-        "chosen": cast("QueryDict", form.data).getlist("source"),
+        "chosen": given.getlist("source"),
         "kept": [(name, form.data.get(name, "")) for name in form.fields if name != "source"],
         "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],

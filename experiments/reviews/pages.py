@@ -97,17 +97,35 @@ def index(request: HttpRequest) -> HttpResponse:
 class QueueForm(forms.Form):
     """Fields of a new queue. Its runs come from the URL."""
 
-    name = forms.CharField(max_length=80)
-    note = forms.CharField(max_length=actions.NOTE_CHARS, required=False)
-    reviewers_per_item = forms.IntegerField(min_value=1, max_value=actions.MAX_REVIEWERS, initial=1)
-    blind = forms.BooleanField(required=False, initial=True)
-    only_ended = forms.BooleanField(required=False, initial=True)
-    reviewers = forms.MultipleChoiceField(required=False)
+    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"placeholder": "Layer 4, first pass"}))
+    note = forms.CharField(
+        label="What reviewers should look at",
+        help_text="optional",
+        max_length=actions.NOTE_CHARS,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    reviewers_per_item = forms.IntegerField(
+        label="Reviews of each run", min_value=1, max_value=actions.MAX_REVIEWERS, initial=1
+    )
+    reviewers = forms.MultipleChoiceField(
+        label="Who reviews",
+        help_text="nobody ticked: every reviewer may",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    blind = forms.BooleanField(
+        label="Blind",
+        help_text="nobody sees another review, or what a synthetic neuron is called, before their own is submitted",
+        required=False,
+        initial=True,
+    )
+    only_ended = forms.BooleanField(label="Leave out runs that have not ended", required=False, initial=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.choices = [(str(user.pk), person(user)) for user in lists.reviewers()]
-        cast("forms.MultipleChoiceField", self.fields["reviewers"]).choices = self.choices
+        reviewers = cast("forms.MultipleChoiceField", self.fields["reviewers"])
+        reviewers.choices = [(str(user.pk), person(user)) for user in lists.reviewers()]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

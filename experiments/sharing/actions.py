@@ -27,13 +27,19 @@ class ShareForm(forms.Form):
     """When the link expires, and whether it shows names and comments."""
 
     span = forms.ChoiceField(
+        label="Expires in",
         choices=SPANS,
         initial="7",
-        error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose how long the link is valid."),
+        widget=forms.RadioSelect,
+        error_messages=dict.fromkeys(("required", "invalid_choice"), "Say for how long."),
     )
-    date = forms.CharField(required=False, max_length=20)
-    show_names = forms.BooleanField(required=False)
-    show_comments = forms.BooleanField(required=False)
+    date = forms.CharField(
+        label="The last day", required=False, max_length=20, widget=forms.TextInput(attrs={"type": "date"})
+    )
+    show_names = forms.BooleanField(label="Names of people", help_text="who asked, steered and wrote", required=False)
+    show_comments = forms.BooleanField(
+        label="Comments", help_text="of the team on this run, those of later too", required=False
+    )
 
     def clean(self) -> dict[str, Any]:
         """Add `expires`, the moment at which the link ends."""

@@ -56,7 +56,6 @@ def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about:
             for each in shared.shares.select_related("created_by")[: 5 * actions.MAX_LINKS]
         ],
         "form": actions.ShareForm() if address else form,
-        "spans": actions.SPANS,
         "address": address,
     }
     return render(request, "sharing/of_run.html", context, status=400 if form.errors else 200)

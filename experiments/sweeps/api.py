@@ -33,8 +33,9 @@ from experiments.core.system_names import Names
 from experiments.models import Sweep, TokenScope
 from experiments.runs.spread import Spread
 from experiments.sweeps import actions, lists
+from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import SweepForecast, predict, predict_rest
-from experiments.sweeps.form import PRIORITIES, NewSweep
+from experiments.sweeps.form import NewSweep
 from experiments.sweeps.unit_list import MAX_SENT
 from workers.record import tasks
 from workers.record.limits import MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS

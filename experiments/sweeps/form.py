@@ -10,108 +10,50 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.html import format_html
 
 from experiments.core import compatibility, parts
 from experiments.core.errors import InvalidInput
-from experiments.core.params import MAX_COUNT
-from experiments.core.sweep_totals import MAX_TOKENS
 from experiments.core.system_names import Names
-from experiments.models import Backbone, Layer, Sweep, SweepPriority
+from experiments.models import Backbone, Layer, Sweep
 from experiments.models.stored import Variant
-from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, QueryForm, explain_no_ablation, find_layer
+from experiments.runs.asking.form import OPTIONS, QueryForm, explain_no_ablation, find_layer
+from experiments.sweeps.fields import LABEL_CHECKS, PRIORITIES, SweepFields
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
-from workers.record import tasks
-from workers.record.limits import DEFAULT_LIMITS, MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS, explain_unpriced
+from workers.record.limits import DEFAULT_LIMITS, explain_unpriced
 
 MAX_RUNS = 100_000
 """Runs of one sweep: units times agents."""
-PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": SweepPriority.HIGH}
 BUDGETS = {"budget_cost": "cost_limit", "budget_tokens": "token_limit", "budget_seconds": "seconds_limit"}
 """Field -> column."""
-_CHECKS = {"": None, "yes": True, "no": False}
+_SEVERAL = ("layer", "agent", "toolset")
+"""Fields that take several values."""
 
 
-class NewSweep(LimitFields):
+class NewSweep(SweepFields):
     """The limits apply to each run, the budget to the whole sweep."""
 
-    name = forms.CharField(required=False, max_length=120)
-    task = forms.ChoiceField(choices=tasks.choices(), initial=tasks.DEFAULT_TASK)
-    question = forms.CharField(required=False, max_length=QUESTION_CHARS)
-    model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
-    layer = forms.MultipleChoiceField(required=False)
-    choose = forms.ChoiceField(
-        choices=[(each.value, each.words) for each in SelectionKind], initial=SelectionKind.LAYERS
-    )
-    state = forms.CharField(required=False, max_length=40)
-    words = forms.CharField(required=False, max_length=200)
-    sample = forms.IntegerField(required=False, min_value=1, max_value=10**9)
-    below = forms.FloatField(required=False, min_value=-1, max_value=1)
-    units = forms.CharField(required=False, strip=False)
-    seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
-    agent = forms.MultipleChoiceField(error_messages={"required": "Choose who writes the replies."})
-    toolset = forms.MultipleChoiceField(required=False)
-    dataset = forms.CharField(required=False, max_length=500)
-    surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
-    exemplars = forms.IntegerField(required=False, min_value=0, max_value=MAX_EXEMPLARS)
-    reflections = forms.IntegerField(required=False, min_value=0, max_value=MAX_REFLECTIONS)
-    ablation = forms.BooleanField(required=False)
-    label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
-    priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
-    budget_cost = forms.FloatField(required=False, max_value=10**9)
-    budget_tokens = forms.IntegerField(required=False, max_value=MAX_TOKENS)
-    budget_seconds = forms.FloatField(required=False, max_value=10**10)
-    unpriced = forms.BooleanField(required=False)
-
-    NAMES = {
-        "model": "Model",
-        "layer": "Layers",
-        "choose": "Units",
-        "state": "State",
-        "sample": "Sample",
-        "below": "r below",
-        "units": "List of units",
-        "agent": "Agents",
-        "toolset": "Toolsets",
-        "dataset": "Dataset",
-        "question": "Question",
-        "ablation": "Ablation",
-        "budget_cost": "Budget, money",
-        "budget_tokens": "Budget, tokens",
-        "budget_seconds": "Budget, time",
-        "rounds": "Rounds of a run",
-        "tokens": "Tokens of a run",
-        "cost": "Cost of a run",
-        "seconds": "Seconds of a run",
-    }
-
-    def __init__(self, data: QueryDict, names: Names) -> None:
-        super().__init__(data)
+    def __init__(self, data: QueryDict, names: Names, *, untouched: bool = False) -> None:
+        """Fill in the form. One that is untouched is not checked."""
+        initial = {name: data.getlist(name) if name in _SEVERAL else data[name] for name in data}
+        super().__init__(None if untouched else data, initial=initial)
         self._names = names
         self._chosen: Chosen = {}
         self._choice: UnitChoice | None = None
         self._first: QueryForm | None = None
         self._variants: list[Variant] = []
-        layers = Layer.objects.filter(model__name=data.get("model", "")).values_list("name", flat=True)
-        self._offer("layer", list(layers))
-        self._offer("agent", list(list_agents()))
-        self._offer("toolset", list(parts.list_toolsets()))
+        layers = Layer.objects.filter(model__name=data.get("model", "")).values_list("name", "units")
+        self._offer("layer", [(name, _describe_layer(name, units)) for name, units in layers])
+        self._offer("agent", list(list_agents().items()))
+        self._offer("toolset", list(parts.list_toolsets().items()))
 
-    def _offer(self, name: str, keys: Sequence[str]) -> None:
+    def _offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(key, key) for key in keys]
-        there = ", ".join(keys[:40]) or "none yet"
+        field.choices = choices
+        there = ", ".join(key for key, _ in choices[:40]) or "none yet"
         field.error_messages["invalid_choice"] = f"There is none called “%(value)s”. Choose of: {there}."
-
-    @property
-    def problems(self) -> list[str]:
-        """Sentences that name the field."""
-        return [
-            f"{self.NAMES[name]}: {message}" if name in self.NAMES else str(message)
-            for name, messages in self.errors.items()
-            for message in messages
-        ]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
@@ -222,7 +164,7 @@ class NewSweep(LimitFields):
         assert first is not None, "the form has problems"
         assert self._choice is not None, "the form has problems"
         options: dict[str, Any] = {name: given[name] for name in OPTIONS if given[name]}
-        checked = _CHECKS[given["label_check"]]
+        checked = LABEL_CHECKS[given["label_check"]]
         return Sweep(
             name=given["name"] or self._suggest_name()[:120],
             question=given["question"],
@@ -243,6 +185,10 @@ class NewSweep(LimitFields):
         where = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
         units = self.count_units()
         return f"{units:,} unit{'s' * (units != 1)} of {where} in {self.cleaned_data['model']}"
+
+
+def _describe_layer(name: str, units: int) -> str:
+    return format_html('<span class="mono">{}</span> <span class="quiet">{}</span>', name, f"{units:,}")
 
 
 def find_layers(model: str) -> list[Layer]:

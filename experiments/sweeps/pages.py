@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,14 +22,12 @@ from experiments.core.sweep_totals import BUDGETS
 from experiments.core.system_names import Names
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
-from experiments.runs.asking.form import SURROUNDINGS
 from experiments.runs.lists import runs_from
 from experiments.sweeps import actions, drawing, lists, words
+from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import predict, predict_rest
-from experiments.sweeps.form import PRIORITIES, NewSweep, list_agents
+from experiments.sweeps.form import NewSweep, list_agents
 from experiments.sweeps.selection import SelectionKind
-from experiments.units.bands import CheckBand
-from experiments.units.states import UnitState
 from experiments.units.stretches import read_stretches
 from workers.record import tasks
 from workers.record.limits import DEFAULT_LIMITS
@@ -40,6 +39,10 @@ again.
 """
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
+_OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("below",), "list": ("units", "file")}
+"""Fields of each way of choosing units."""
+_RUN = (*DEFAULT_LIMITS, "dataset", "surroundings", "exemplars", "reflections", "label_check", "seed")
+"""Fields of each run."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
 """Of the file."""
 
@@ -70,23 +73,17 @@ def new(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
-    form = NewSweep(given, Names(actor.person))
+    form = NewSweep(given, Names(actor.person), untouched=not sent and len(request.GET) < 2)
     starts = sent and "start" in given
     if starts:
-        try:
+        with suppress(InvalidFields):
             return redirect(actions.start(actor, form))
-        except InvalidFields:
-            pass
-    looked_at = sent or len(request.GET) > 1
-    draft = form.draft() if looked_at and form.is_valid() else None
+    draft = form.draft() if form.is_valid() else None
     context = {
         "form": form,
-        "data": given,
-        "problems": form.problems if looked_at else [],
-        "looked_at": looked_at,
         "draft": draft,
         "forecast": predict(draft) if draft else None,
-        **_read_choices(given),
+        **_offer_choices(form),
     }
     return render(request, "sweeps/new.html", context, status=400 if starts else 200)
 
@@ -122,6 +119,7 @@ def _suit(asked: QueryDict) -> QueryDict:
     fitting = compatibility.fitting(model)
     task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.DEFAULT_TASK
     given.update({"model": model, "task": task, "choose": SelectionKind.LAYERS.value, "seed": "0"})
+    given.update({"sample": "20", "below": "0.5", "exemplars": "0", "reflections": "0", "priority": "normal"})
     given.update({name: str(value) for name, value in DEFAULT_LIMITS.items()})
     given["agent"] = next((key for key in list_agents() if key.partition(":")[0] == fitting["backbone"]), "")
     given["toolset"] = fitting["toolset"]
@@ -136,22 +134,23 @@ def _first_model() -> str:
     return row.name if row else ""
 
 
-def _read_choices(given: QueryDict) -> dict[str, Any]:
-    """What there is to choose from, and what is chosen of what may be several."""
-    chosen = {name: given.getlist(name) for name in ("layer", "agent", "toolset")}
-    layers = Layer.objects.filter(model__name=given.get("model", ""), model__available=True).select_related("model")
+def _offer_choices(form: NewSweep) -> dict[str, Any]:
+    """Fill the lists of the page's form with what can be used now, after the form is checked."""
+    models = VisionModelRow.objects.filter(available=True)
+    datasets = Dataset.objects.filter(available=True)
+    offered = {
+        "model": [(each.name, each.name) for each in models],
+        "dataset": [("", "what suits the model"), *((each.key, each.label or each.key) for each in datasets)],
+    }
+    for name, choices in offered.items():
+        cast("forms.Select", form.fields[name].widget).choices = choices
+    toolsets = cast("forms.MultipleChoiceField", form.fields["toolset"])
+    toolsets.choices = [(each.key, each.label or each.key) for each in Toolset.objects.filter(available=True)]
     return {
-        "models": VisionModelRow.objects.filter(available=True),
-        "layers": layers,
-        "chosen": chosen,
-        "choices": list(SelectionKind),
-        "states": [*UnitState, *CheckBand],
-        "agents": list_agents().items(),
-        "toolsets": Toolset.objects.filter(available=True),
-        "datasets": Dataset.objects.filter(available=True),
-        "tasks": tasks.TASKS.values(),
-        "surroundings": SURROUNDINGS,
-        "priorities": PRIORITIES,
+        "models": models,
+        # Radio buttons, each with the fields of its own way of choosing units
+        "ways": [(option, [form[name] for name in _OWN.get(option.data["value"], ())]) for option in form["choose"]],
+        "run_limits": [form[name] for name in _RUN],
         "worker": worker_status.is_here(),
     }
 

@@ -16,14 +16,19 @@ class WebhookForm(forms.Form):
     """The fields of a new or changed webhook."""
 
     address = forms.CharField(
-        max_length=ADDRESS_CHARS, error_messages={"required": "Write an address such as https://example.org/hook."}
+        max_length=ADDRESS_CHARS,
+        widget=forms.URLInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "https://example.org/hook"}
+        ),
+        error_messages={"required": "Write an address such as https://example.org/hook."},
     )
     kinds = forms.MultipleChoiceField(
+        label="Tell it when",
         choices=WebhookEvent.choices,
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one kind of event."},
     )
-    shape = forms.ChoiceField(choices=WebhookShape.choices, widget=forms.RadioSelect)
+    shape = forms.ChoiceField(label="Send it as", choices=WebhookShape.choices, widget=forms.RadioSelect)
 
     @classmethod
     def fresh(cls) -> WebhookForm:

@@ -20,8 +20,9 @@ from experiments.management.prepared import PreparedCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Sweep
 from experiments.sweeps import actions, lists, words
+from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import predict
-from experiments.sweeps.form import PRIORITIES, NewSweep
+from experiments.sweeps.form import NewSweep
 from experiments.sweeps.selection import SelectionKind
 from experiments.sweeps.unit_list import MAX_CHARS
 from workers.record import tasks
