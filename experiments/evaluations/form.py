@@ -25,7 +25,7 @@ MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
 _DEFAULTS = {"images": "toybox", "latents": "0", "repeats": "1", "seed": "0", "reflections": "0"}
-_TICK = "Tick “Unpriced is fine” (--unpriced)"
+_TICK = "Tick “Allow models without a known price” (--unpriced)"
 
 
 class NewEvaluation(LiveForm):
@@ -86,7 +86,7 @@ class NewEvaluation(LiveForm):
         required=False,
     )
     unpriced = forms.BooleanField(
-        label="Unpriced is fine", help_text="the budget of the cost cannot hold then", required=False
+        label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
     cost = forms.FloatField(
         label="Cost at most, US dollars",

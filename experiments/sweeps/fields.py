@@ -78,7 +78,7 @@ class SweepFields(LiveForm, LimitFields):
     )
     toolset = forms.MultipleChoiceField(label="Toolsets", required=False, widget=forms.CheckboxSelectMultiple)
     unpriced = forms.BooleanField(
-        label="Unpriced is fine", help_text="where a price is unknown, no budget of the cost can hold", required=False
+        label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
     budget_cost = forms.FloatField(
         label="US dollars",

@@ -113,7 +113,10 @@ class NewSweep(SweepFields):
                 # To enforce a budget, all prices must be known, whatever each run may cost
                 if form.price_unknown and not given["unpriced"]:
                     model = form.cleaned_data["backbone_model"]
-                    self.add_error("agent", explain_unpriced(model, "a budget", "Tick “Unpriced is fine” (--unpriced)"))
+                    self.add_error(
+                        "agent",
+                        explain_unpriced(model, "a budget", "Tick “Allow models without a known price” (--unpriced)"),
+                    )
                     return
                 found = form.cleaned_data["backbone_model"]
                 self._variants.append({"backbone": backbone, "backbone_model": found, "toolset": toolset})

@@ -117,7 +117,7 @@ def check_price(evaluation: Evaluation) -> None:
         return
     backbone = laboratory().backbone(evaluation.backbone, evaluation.backbone_model)
     if not backbone.price_known:
-        remedy = "Start one with “Unpriced is fine” (--unpriced)"
+        remedy = "Start one with “Allow models without a known price” (--unpriced)"
         raise RequestError(explain_unpriced(backbone.label, "a budget", remedy))
 
 
