@@ -12,7 +12,7 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 http = get_asgi_application()
 
-from experiments.core.bodies import Bounded  # noqa: E402 - needs Django to be set up
+from experiments.core.request_limits import Bounded  # noqa: E402 - needs Django to be set up
 from experiments.mcp.door import McpDoor  # noqa: E402
 from experiments.urls import websocket_urlpatterns  # noqa: E402
 from maia_web.prefix import Prefixed  # noqa: E402

@@ -13,8 +13,8 @@ from ninja import Field, Query, Router, Schema, Status
 from pydantic import BeforeValidator, StringConstraints
 
 from experiments.accounts import actions, audit_query, lists, names
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Id, RowOut, Words, find
 from experiments.api.filters import read_filters, with_filters
 from experiments.core import access, sessions
@@ -57,7 +57,7 @@ class Me(Schema):
 @router.get("/me", response=Me, summary="Get current user")
 def read_me(request: HttpRequest) -> Me:
     """Read your account: the quickest way to try a token."""
-    user = allow(request)
+    user = authorize(request)
     role, auth = access.role_of(user), getattr(request, "auth", None)
     token = TokenOut.from_orm(auth) if isinstance(auth, ApiToken) else None
     return Me(username=user.get_username(), role=role.label if role else "", token=token)
@@ -72,7 +72,7 @@ class NameIn(Body):
 @router.patch("/me", response=Me, summary="Change your display name")
 def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
     """Change your display name; the user name stays."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     actions.rename(actor, names.clean_name(wanted.name))
     return read_me(request)
 
@@ -90,13 +90,13 @@ class SessionOut(RowOut):
 @router.get("/me/sessions", response=list[SessionOut], summary="List your sessions")
 def list_sessions(request: HttpRequest) -> list[SessionOut]:
     """List the browsers in which you are signed in, last used first."""
-    return [SessionOut.from_orm(each) for each in sessions.browser_sessions(allow(request))]
+    return [SessionOut.from_orm(each) for each in sessions.browser_sessions(authorize(request))]
 
 
 @router.delete("/me/sessions", response={204: None}, summary="Sign out everywhere")
 def end_sessions(request: HttpRequest) -> Status[None]:
     """Sign out in every browser except the one that asks; your tokens stay valid."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     actions.end_sessions(actor, but=request.session.session_key)
     return Status(204, None)
 
@@ -114,14 +114,14 @@ class TokenRow(TokenOut):
 @router.get("/me/tokens", response=ListPage[TokenRow], summary="List your tokens")
 def list_tokens(request: HttpRequest, paging: Query[Paging]) -> ListPage[TokenRow]:
     """Newest first. Tokens are created on the page Settings, Tokens, so that a leaked one cannot create others."""
-    user = allow(request)
+    user = authorize(request)
     return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, TokenRow.from_orm)
 
 
 @router.delete("/me/tokens/{pk}", response={204: None}, summary="Revoke a token of yours")
 def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
     """Revoke one of your tokens, also the one of this request."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     actions.revoke_token(actor, find(ApiToken.objects.filter(user=actor.person), pk=pk))
     return Status(204, None)
 
@@ -158,7 +158,7 @@ def _person_out(user: User) -> PersonOut:
 @router.get("/people", response=ListPage[PersonOut], summary="List people", tags=TEAM)
 def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> ListPage[PersonOut]:
     """List members, and people without a role, by user name."""
-    allow(request, Role.ADMIN)
+    authorize(request, Role.ADMIN)
     return page(request, lists.find_users(filters.q), ["username"], paging, _person_out)
 
 
@@ -170,7 +170,7 @@ def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
 @router.put("/people/{pk}/role", response=PersonOut, summary="Set a role", tags=TEAM)
 def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
     """Set another role for a member, or the first for a person without. There is always an admin."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     role, was = role_of(wanted.role), str(int(role_of(wanted.was))) if wanted.was else ""
     return _change_person(pk, lambda user: actions.set_role(actor, user, role, was))
 
@@ -178,21 +178,21 @@ def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
 @router.post("/people/{pk}/deactivate", response=PersonOut, summary="Deactivate an account", tags=TEAM)
 def deactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """Sign a person out everywhere and prevent signing in."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.deactivate(actor, user))
 
 
 @router.post("/people/{pk}/reactivate", response=PersonOut, summary="Reactivate an account", tags=TEAM)
 def reactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """Let a person sign in again."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.reactivate(actor, user))
 
 
 @router.delete("/people/{pk}", response={204: None}, summary="Remove a member", tags=TEAM)
 def remove_person(request: HttpRequest, pk: Id) -> Status[None]:
     """Remove a member: they can sign in and see nothing; what they did stays under their name."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(User.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -222,7 +222,7 @@ class InvitationMade(InvitationOut):
 @router.get("/invitations", response=ListPage[InvitationOut], summary="List invitations", tags=TEAM)
 def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[InvitationOut]:
     """Newest first, without the links: only a hash of each is stored."""
-    allow(request, Role.ADMIN)
+    authorize(request, Role.ADMIN)
     rows = Invitation.objects.select_related("made_by", "taken_by")
     return page(request, rows, ["-pk"], paging, InvitationOut.from_orm)
 
@@ -231,7 +231,7 @@ def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[In
 def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[InvitationMade]:
     """The first person to open the link joins. An Idempotency-Key is ignored: to repeat the answer, the link would
     have to be stored."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     row, token = actions.invite(actor, role_of(wanted.role), names.clean_name(wanted.note))
     address = request.build_absolute_uri(reverse("join", args=[token]))
     return Status(201, InvitationMade(address=address, **InvitationOut.from_orm(row).dict()))
@@ -240,7 +240,7 @@ def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[Invi
 @router.delete("/invitations/{pk}", response={204: None}, summary="Revoke an invitation", tags=TEAM)
 def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
     """Revoke an invitation. A second call changes nothing."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     actions.revoke_invitation(actor, find(Invitation.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -272,7 +272,7 @@ class AuditFilters(Schema):
 @router.get("/audit", response=ListPage[AuditOut], summary="Read the audit", tags=AUDIT)
 def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> ListPage[AuditOut]:
     """List who did what, newest first."""
-    allow(request, Role.ADMIN)
+    authorize(request, Role.ADMIN)
     found = audit_query.AuditQuery.read(read_filters(filters))
     if found.problems:
         raise InvalidFilters(found.problems)

@@ -40,7 +40,7 @@ from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.narrowing import list_fields
 from experiments.models import ApiToken, Identity, Invitation, Role
 
@@ -296,7 +296,7 @@ def audit_entries(request: HtmxRequest) -> HttpResponse:
     if not part:
         context |= {
             "people": User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
-            "fields": list_fields(audit_query.FILTERS, found.values, Names(None)),
+            "fields": list_fields(audit_query.FILTERS, found.values, SystemNameMasker(None)),
         }
     response = render(request, "accounts/audit_list.html" if part else "accounts/audit.html", context)
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from experiments.api.once import HEADER, MAX_KEY_CHARS
+from experiments.api.idempotency import HEADER, MAX_KEY_CHARS
 from experiments.api.problems import MEDIA_TYPE, Problem
 
 Json = dict[str, Any]

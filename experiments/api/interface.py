@@ -19,12 +19,12 @@ from django.views.generic import RedirectView
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
-from experiments.api import docs, document, parameters, problems, rates
-from experiments.api.entry import SessionAuth, Token, allow
+from experiments.api import docs, document, parameters, problems, throttling
+from experiments.api.auth import SessionAuth, Token, authorize
 from experiments.api.versions import tag
-from experiments.core import bodies
-from experiments.core.bodies import UPLOAD
+from experiments.core import request_limits
 from experiments.core.params import ROW_DIGITS, parse_number
+from experiments.core.request_limits import UPLOAD
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (
@@ -79,7 +79,7 @@ api = Interface(
     description=DESCRIPTION,
     urls_namespace="api",
     auth=[Token(), SessionAuth()],
-    throttle=[rates.Rates()],
+    throttle=[throttling.Rates()],
     parser=parameters.OnceEach(),
     openapi_url=None,
     servers=[{"url": settings.PREFIX}] if settings.PREFIX else None,
@@ -93,7 +93,7 @@ for router in dict.fromkeys([import_module(f"experiments.{module}").router for m
 @api.get("/openapi.json", include_in_schema=False, url_name="openapi")
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the OpenAPI document of the API."""
-    allow(request)
+    authorize(request)
     return JsonResponse(api.get_openapi_schema())
 
 
@@ -105,14 +105,18 @@ def serve(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            bodies.require_kept(request)
+            request_limits.require_kept(request)
             # Refuse a body that is too large, or of unknown length, before it is read.
             if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
                 raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
             length = request.META.get("CONTENT_LENGTH") or "0"
             most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
             announced = parse_number(length, ROW_DIGITS)
-            if bodies.find_refused_size(request) or announced is None or (most is not None and announced > most):
+            if (
+                request_limits.find_refused_size(request)
+                or announced is None
+                or (most is not None and announced > most)
+            ):
                 raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
             response = view(request, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, a script is told in its language
@@ -136,7 +140,7 @@ def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
         whole.headers.setdefault("ETag", tag(whole.content))
         request.META.pop("HTTP_IF_MATCH", None)  # it is for edits
         response = get_conditional_response(request, etag=whole["ETag"], response=whole) or whole
-    rates.set_headers(request, response)
+    throttling.set_headers(request, response)
     return response
 
 

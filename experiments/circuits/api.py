@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, UnitNumber, UserName, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.circuits import actions, lists
 from experiments.circuits.members import MemberDraft
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, TokenScope
 from workers.record.circuits import CircuitMember
 
@@ -118,7 +118,7 @@ def _describe_row(row: Circuit) -> dict[str, Any]:
     }
 
 
-def _circuit_detail(row: Circuit, names: Names) -> CircuitDetail:
+def _circuit_detail(row: Circuit, names: SystemNameMasker) -> CircuitDetail:
     members = lists.view_members(row, names)
     described = lists.describe_circuit(row, members)["members"]
     found = [
@@ -142,7 +142,7 @@ def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
 @router.get("/circuits", response=ListPage[CircuitOut], summary="List circuits")
 def list_circuits(request: HttpRequest, filters: Query[CircuitFilters], paging: Query[Paging]) -> ListPage[CircuitOut]:
     """Newest first."""
-    allow(request)
+    authorize(request)
     rows = lists.list_circuits(filters.network or "", filters.q or "")
     return page(request, rows, ["-pk"], paging, _circuit_out)
 
@@ -150,14 +150,14 @@ def list_circuits(request: HttpRequest, filters: Query[CircuitFilters], paging: 
 @router.get("/circuits/{pk}", response=CircuitDetail, summary="Read a circuit")
 def read_circuit(request: HttpRequest, pk: Id) -> CircuitDetail:
     """Read a circuit with its members in order; a member whose unit was deleted keeps its name."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     return _circuit_detail(find(lists.list_circuits(), pk=pk), names)
 
 
 @router.get("/circuits/{pk}/file", response=CircuitFileOut, summary="Export a circuit")
 def export_circuit(request: HttpRequest, pk: Id) -> CircuitFileOut:
     """Send the answer to `POST /circuits` of another installation with the same models to create the circuit there."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     row = find(Circuit.objects.all(), pk=pk)
     return CircuitFileOut(**lists.describe_circuit(row, lists.view_members(row, names)))
 
@@ -165,12 +165,12 @@ def export_circuit(request: HttpRequest, pk: Id) -> CircuitFileOut:
 @router.post("/circuits", response={201: CircuitDetail}, summary="Create a circuit")
 def create_circuit(request: HttpRequest, circuit: CircuitIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Create a circuit of 1 to 200 units and latents of one network."""
-    user = allow(request, actions.CHANGES, TokenScope.WRITE)
+    user = authorize(request, actions.CHANGES, TokenScope.WRITE)
 
     def make() -> tuple[CircuitDetail, str]:
         actor = Actor.behind(request, user)
         row = actions.create_circuit(actor, circuit.name, _draft(circuit.members), circuit.note, circuit.network)
-        detail = _circuit_detail(find(lists.list_circuits(), pk=row.pk), Names(user))
+        detail = _circuit_detail(find(lists.list_circuits(), pk=row.pk), SystemNameMasker(user))
         return detail, reverse("api:read_circuit", args=[row.pk])
 
     return Status(201, answer_once(request, response, user, make))
@@ -179,8 +179,8 @@ def create_circuit(request: HttpRequest, circuit: CircuitIn, response: HttpRespo
 @router.patch("/circuits/{pk}", response=CircuitDetail, summary="Change a circuit")
 def change_circuit(request: HttpRequest, pk: Id, changed: CircuitChange) -> CircuitDetail:
     """Change your own circuit; admins may change any. Needs its ETag in If-Match, so that no other change is lost."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
-    names = Names(actor.user)
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
+    names = SystemNameMasker(actor.user)
     with transaction.atomic():
         _lock_as_read(request, actor, pk, names)
         drafts = None if changed.members is None else _draft(changed.members)
@@ -191,14 +191,14 @@ def change_circuit(request: HttpRequest, pk: Id, changed: CircuitChange) -> Circ
 @router.delete("/circuits/{pk}", response={204: None}, summary="Delete a circuit")
 def delete_circuit(request: HttpRequest, pk: Id) -> Status[None]:
     """Delete your own circuit; admins may delete any. Its units stay. Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
     with transaction.atomic():
-        _lock_as_read(request, actor, pk, Names(actor.user))
+        _lock_as_read(request, actor, pk, SystemNameMasker(actor.user))
         actions.delete_circuit(actor, pk)
     return Status(204, None)
 
 
-def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: Names) -> None:
+def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: SystemNameMasker) -> None:
     """Raise Refusal if the circuit has changed since the client read it, PermissionDenied for another person's."""
     find(Circuit.objects.all(), pk=pk)
     actions.lock_circuit(actor, pk)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from experiments.circuits.graph import is_of_now, list_graphs, name_class, read_report
 from experiments.circuits.lists import MemberView, list_circuits, view_members
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, CircuitGraph
 from workers.record.circuit_graphs import CircuitGraphReport
 from workers.record.circuits import CircuitMember
@@ -44,7 +44,7 @@ class CircuitComparison:
     dataset: str = ""
 
 
-def compare_circuits(first: Circuit, second: Circuit, names: Names) -> CircuitComparison:
+def compare_circuits(first: Circuit, second: Circuit, names: SystemNameMasker) -> CircuitComparison:
     """Return the comparison. Members are in the order of their circuit; shared ones in that of the first."""
     views = [{each.member: each for each in view_members(row, names)} for row in (first, second)]
     one, two = views

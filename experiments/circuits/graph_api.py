@@ -7,12 +7,12 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import AskedOnceOut, Body, Id, Name, Words, find
 from experiments.circuits import compare, graph, graph_actions, lists
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, CircuitGraph, TokenScope
 from workers.record.estimates import Estimate
 
@@ -98,14 +98,14 @@ def _estimate_out(effect: Estimate | None) -> EstimateOut | None:
 @router.get("/circuits/{pk}/graphs", response=ListPage[CircuitGraphOut], summary="List the graphs of a circuit")
 def list_circuit_graphs(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[CircuitGraphOut]:
     """Newest first."""
-    allow(request)
+    authorize(request)
     rows = graph.list_graphs(find(Circuit.objects.all(), pk=pk))
     return page(request, rows, ["-pk"], paging, CircuitGraphOut.from_orm)
 
 
 @router.get("/circuit-graphs/{pk}", response=CircuitGraphOut, summary="Read a graph of a circuit")
 def read_circuit_graph(request: HttpRequest, pk: Id) -> CircuitGraphOut:
-    allow(request)
+    authorize(request)
     return CircuitGraphOut.from_orm(find(GRAPHS, pk=pk))
 
 
@@ -113,7 +113,7 @@ def read_circuit_graph(request: HttpRequest, pk: Id) -> CircuitGraphOut:
 def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) -> Status[CircuitGraphOut]:
     """Ask a worker to hold each member at its mean and measure the effect on a class and on later members. The same
     question is measured once."""
-    actor = Actor.behind(request, allow(request, graph_actions.ASKS, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, graph_actions.ASKS, TokenScope.RUN))
     row = find(lists.list_circuits(), pk=pk)
     return Status(202, CircuitGraphOut.from_orm(graph_actions.ask_for_graph(actor, row, wish.dataset, wish.target)))
 
@@ -121,7 +121,7 @@ def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) ->
 @router.get("/circuit-comparisons", response=CircuitComparisonOut, summary="Compare two circuits")
 def compare_circuits(request: HttpRequest, asked: Query[ComparedCircuits]) -> CircuitComparisonOut:
     """Compare two circuits: their shared members, and the effects of these on a class that both were measured on."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     first, second = (find(lists.list_circuits(), pk=key) for key in (asked.first, asked.second))
     found = compare.compare_circuits(first, second, names)
     return CircuitComparisonOut(

@@ -16,7 +16,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.params import clean_text, parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit
 
 TYPED = 1_000
@@ -39,7 +39,7 @@ def ask_for_graph(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def compare_circuits(request: HttpRequest) -> HttpResponse:
     """Show two circuits by their keys, `a` and `b`; a form if either is missing."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     keys = [parse_key(request.GET.get(name)) for name in ("a", "b")]
     first, second = (get_object_or_404(lists.list_circuits(), pk=key) if key else None for key in keys)
     context: dict[str, Any] = {
@@ -57,7 +57,7 @@ def compare_circuits(request: HttpRequest) -> HttpResponse:
     return render(request, "circuits/compare.html", context)
 
 
-def _describe(first: Circuit, second: Circuit, names: Names) -> dict[str, Any]:
+def _describe(first: Circuit, second: Circuit, names: SystemNameMasker) -> dict[str, Any]:
     found = compare.compare_circuits(first, second, names)
 
     def lines(members: Any) -> list[tuple[Any, str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Count, Prefetch, QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, CircuitMemberRow, Layer, Role
 from experiments.units.tiles import UnitTile, read_tiles
 from workers.record.circuits import CircuitMember
@@ -88,7 +88,7 @@ def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) 
     return rows.annotate(size=Count("members"))[:OFFERED_CIRCUITS]
 
 
-def draw_rows(rows: Iterable[Circuit], names: Names) -> list[CircuitSummary]:
+def draw_rows(rows: Iterable[Circuit], names: SystemNameMasker) -> list[CircuitSummary]:
     """Return rows of the list, with the same number of queries for a page as for one."""
     some = list(rows)
     shown = {row.pk: [each.place for each in row.members.all() if each.place][:ROW_PICTURES] for row in some}
@@ -105,7 +105,7 @@ def draw_rows(rows: Iterable[Circuit], names: Names) -> list[CircuitSummary]:
     ]
 
 
-def view_members(row: Circuit, names: Names) -> list[MemberView]:
+def view_members(row: Circuit, names: SystemNameMasker) -> list[MemberView]:
     """Return the members in order."""
     members = list(row.members.select_related("unit__layer__model"))
     places = [each.place for each in members if each.place]

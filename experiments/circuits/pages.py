@@ -20,7 +20,7 @@ from experiments.core.compatibility import dataset_for
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
 from experiments.units.chosen import put_together, read_places
 from experiments.units.tiles import read_tiles
@@ -35,7 +35,7 @@ TYPED = 10_000
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show all circuits, or those of one network, newest first."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     network = clean_text(request.GET.get("network", ""), 200)
     rows = lists.list_circuits(network)
     page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "network")
@@ -68,7 +68,7 @@ def render_circuit(
     """Render the page; `typed` is the content of a refused form, with its problem; `graph_typed` the same for the
     graph's form."""
     user = access.require(request)
-    members = lists.view_members(row, Names(user))
+    members = lists.view_members(row, SystemNameMasker(user))
     role = access.role_in(request) or 0
     may_ask, asked = role >= actions.CHANGES, request.GET.get("graph", "")
     may_measure = role >= graph_actions.ASKS
@@ -76,7 +76,7 @@ def render_circuit(
     context |= {
         "circuit": row,
         "graph": graph.read_section(row, members, asked, may_ask=may_measure, typed=graph_typed or {}),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "others": compare.list_others(row),
         "members": members,
         "columns": lists.group_by_layer(row, members),
@@ -100,7 +100,7 @@ def render_circuit(
 @require_safe
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the circuit as a JSON file, which the API accepts."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     row = get_object_or_404(Circuit, pk=pk)
     document = lists.describe_circuit(row, lists.view_members(row, names))
     answer = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
@@ -143,7 +143,7 @@ def _render_add(
     shown = places[:MAX_MEMBERS]
     networks = {find_network(layer.model) for layer, _ in shown}
     context = {
-        "tiles": read_tiles(shown, Names(actor.user)),
+        "tiles": read_tiles(shown, SystemNameMasker(actor.user)),
         "count": len(places),
         "networks": sorted(networks),
         "most": MAX_MEMBERS,

@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import AskedOnceOut, Body, Id, Name, Whole, Words, find
 from experiments.circuits import actions, searches
 from experiments.core.actors import Actor
@@ -46,20 +46,20 @@ class CircuitSearchOut(AskedOnceOut):
 @router.get("/circuit-searches", response=ListPage[CircuitSearchOut], summary="List circuit searches")
 def list_circuit_searches(request: HttpRequest, paging: Query[Paging]) -> ListPage[CircuitSearchOut]:
     """Newest first."""
-    allow(request)
+    authorize(request)
     return page(request, searches.list_searches(), ["-pk"], paging, CircuitSearchOut.from_orm)
 
 
 @router.get("/circuit-searches/{pk}", response=CircuitSearchOut, summary="Read a circuit search")
 def read_circuit_search(request: HttpRequest, pk: Id) -> CircuitSearchOut:
-    allow(request)
+    authorize(request)
     return CircuitSearchOut.from_orm(find(searches.list_searches(), pk=pk))
 
 
 @router.post("/circuit-searches", response={202: CircuitSearchOut}, summary="Look for a circuit")
 def search_circuit(request: HttpRequest, wish: CircuitSearchIn) -> Status[CircuitSearchOut]:
     """Ask a worker to find the units of a layer that a class depends on. The same question is measured once."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.RUN))
     layer = find(Layer.objects.select_related("model"), model__name=wish.model, name=wish.layer)
     dataset = searches.find_dataset(layer, wish.dataset)
     question = searches.CircuitQuestion(wish.target, wish.images, wish.seeds)

@@ -18,7 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key, parse_number
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import CircuitSearch, Dataset, Layer
 
 PAGE_SIZE = 50
@@ -89,13 +89,13 @@ def search(request: HtmxRequest, pk: int) -> HttpResponse:
 
 def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, Any], status: int = 200) -> HttpResponse:
     may_ask = (access.role_in(request) or 0) >= actions.CHANGES
-    drawn = searches.draw_search(row, Names(access.require(request)))
+    drawn = searches.draw_search(row, SystemNameMasker(access.require(request)))
     context = {
         "search": row,
         "drawn": drawn,
         "may_ask": may_ask,
         "may_stop": may_ask,
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "max_name": actions.MAX_NAME,
         "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
         "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],

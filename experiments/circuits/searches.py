@@ -12,7 +12,7 @@ from experiments.circuits.lists import MEMBER_PICTURES
 from experiments.core.compatibility import dataset_for, explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.plots.curves import Curve, draw_curves
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot
@@ -140,7 +140,7 @@ def read_found(row: CircuitSearch) -> CircuitReport | None:
         return None
 
 
-def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
+def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | None:
     """Return the result for the page; None as in `read_found`."""
     report = read_found(row)
     if report is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.circuits import actions, lists, runs
 from experiments.circuits.api import router
@@ -118,7 +118,7 @@ def _exemplar_out(row: Exemplar) -> CircuitExemplarOut:
 @router.get("/circuits/{pk}/study", response=CircuitStudyOut, summary="What is known of a circuit")
 def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
     """Read its runs, what labels explain of its members, and the images with its highest activation."""
-    allow(request)
+    authorize(request)
     row = find(lists.list_circuits(), pk=pk)
     number = runs.number_of(row)
     listed, unit = runs.list_runs(row.network, number, row), runs.find_studied(row.network, number)
@@ -137,6 +137,6 @@ def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
 @router.post("/circuits/{pk}/exemplars", response={202: None}, summary="Ask for the exemplars of a circuit")
 def ask_for_circuit_exemplars(request: HttpRequest, pk: Id, over: CircuitOver) -> Status[None]:
     """Ask a worker to find the images of a dataset with its highest activation. Asking again is harmless."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.RUN))
     runs.ask_for_exemplars(actor, find(lists.list_circuits(), pk=pk), over.dataset)
     return Status(202, None)

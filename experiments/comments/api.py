@@ -11,10 +11,10 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import AfterValidator, StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, RowOut, UnitNumber, UserName, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.comments import actions, anchors, lists
 from experiments.core import notifications
@@ -38,7 +38,7 @@ class ImportedReviewsOut(Schema):
 @router.get("/runs/{pk}/imported-reviews", response=ImportedReviewsOut, summary="Read what came with an imported run")
 def read_imported_reviews(request: HttpRequest, pk: Id) -> ImportedReviewsOut:
     """Comments and reviews as they are in the bundle; empty lists for a run that was made here."""
-    user = allow(request)
+    user = authorize(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
     found = ImportedOpinions.objects.filter(run=run).first() or ImportedOpinions()
@@ -122,7 +122,7 @@ class WrittenOut(Schema):
 @router.get("/runs/{pk}/threads", response=ListPage[ThreadOut], summary="List the comments on a run")
 def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ThreadOut]:
     """The threads of the run, newest first, each with all its comments."""
-    user = allow(request)
+    user = authorize(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
     return page(request, lists.threads(run), ["-pk"], paging, ThreadOut.from_orm)
@@ -131,7 +131,7 @@ def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPag
 @router.post("/runs/{pk}/threads", response={201: WrittenOut}, summary="Comment on a run, or on something in it")
 def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Starts a thread. Its anchor must exist."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     run = find(Run.objects.all(), pk=pk)
     params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
     by = Actor.behind(request, user)
@@ -144,7 +144,7 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
 
 @router.get("/threads/{pk}", response=ThreadOut, summary="Read a thread")
 def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
-    user = allow(request)
+    user = authorize(request)
     row = find(visible_to(Thread.objects.select_related("run")), pk=pk)
     actions.require_sight(user, row.run)
     return ThreadOut.from_orm(find(lists.threads(row.run), pk=pk))
@@ -153,7 +153,7 @@ def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
 @router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
 def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOut:
     """Requires the ETag of the thread in If-Match, because someone may have replied since."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         row = find(Thread.objects.select_for_update(), pk=pk)
         must_match(request, ThreadOut.from_orm(find(lists.threads(row.run), pk=pk)))
@@ -164,7 +164,7 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
 @router.post("/threads/{pk}/comments", response={201: WrittenOut}, summary="Reply in a thread")
 def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
     """A reply reopens a resolved thread."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(visible_to(Thread.objects.select_related("run")), pk=pk)
     by = Actor.behind(request, user)
 
@@ -181,7 +181,7 @@ COMMENTS = Comment.objects.select_related("author", "thread__run").prefetch_rela
 
 @router.get("/comments/{pk}", response=CommentOut, summary="Read a comment")
 def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
-    user = allow(request)
+    user = authorize(request)
     row = find(COMMENTS.all(), pk=pk)
     actions.require_sight(user, row.thread.run)
     return CommentOut.from_orm(row)
@@ -190,7 +190,7 @@ def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
 @router.patch("/comments/{pk}", response=WrittenOut, summary="Edit a comment of yours")
 def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
     """Requires the ETag of the comment in If-Match. Earlier texts stay readable."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         return _describe_written(actions.edit(Actor.behind(request, user), _lock_comment(request, pk), said.text))[0]
 
@@ -198,7 +198,7 @@ def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
 def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     """Requires the ETag of the comment in If-Match. Deletes its text; the deleted comment stays listed."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         actions.delete(Actor.behind(request, user), _lock_comment(request, pk))
     return CommentOut.from_orm(find(COMMENTS.all(), pk=pk))
@@ -251,7 +251,7 @@ def list_notifications(
     request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
 ) -> ListPage[NotificationOut]:
     """Newest first."""
-    user = allow(request)
+    user = authorize(request)
     rows = notifications.list_unread(user) if filters.unread else notifications.list_notifications(user)
     return page(request, rows, ["-pk"], paging, _describe_notification)
 
@@ -265,7 +265,7 @@ def _describe_notification(row: Notification) -> NotificationOut:
 @router.post("/notifications/read", response=UnreadOut, tags=["Account"], summary="Mark notifications as read")
 def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
     """Returns the number of unread notifications. Numbers that are not yours are ignored."""
-    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.VIEWER, TokenScope.WRITE)
     if which.all == bool(which.ids):
         raise InvalidInput("Give either ids or all.", "ids")
     rows = notifications.list_notifications(user)

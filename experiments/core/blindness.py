@@ -4,8 +4,8 @@ that shows reviews of others asks here.
 In a blind queue, reviewers see the opinions about an item once they have submitted their own. Everyone else sees
 them once the item is complete or its queue closed, except people who still write a draft of it. A person who has
 yet to judge the run in another blind queue sees no opinions of others, wherever they were given. Only its writer
-sees a draft. Code that shows a person the opinions of others calls `note_shown`: after that, the person cannot take
-back their own submissions on that run.
+sees a draft. Code that shows a person the opinions of others calls `record_disclosure`: after that, the person cannot
+take back their own submissions on that run.
 
 The name of a synthetic neuron is hidden by the same rules; see `system_names`.
 """
@@ -94,7 +94,7 @@ def is_under_review(run: int) -> bool:
     return ReviewItem.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
 
 
-def note_shown(user: User, items: Iterable[int]) -> None:
+def record_disclosure(user: User, items: Iterable[int]) -> None:
     """Record that this person was shown the opinions of others about the runs of these items. From now on they
     cannot take back what they submitted about these runs, here or in another queue."""
     runs = ReviewItem.objects.filter(pk__in=items).order_by().values("run")

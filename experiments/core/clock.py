@@ -9,6 +9,6 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 
-def tell_time() -> Now | datetime:
+def database_now() -> Now | datetime:
     """Return the current time, for queries and updates. With SQLite all processes share one machine and its clock."""
     return Now() if connection.vendor == "postgresql" else timezone.now()

@@ -29,9 +29,9 @@ def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
     """Update the rows for one new event."""
     if event.row.status is not None:
         run.status, run.pause_requested = event.row.status, ""
-    if event.row.stills or event.row.ends:
+    if event.row.suspends or event.row.ends:
         run.lease_worker, run.lease_expires = "", None
-    if event.row.stills:
+    if event.row.suspends:
         run.fence += 1  # a worker that still believes it holds the run is refused
     if isinstance(usage := getattr(event.content, "usage", None), Usage):
         # A reply that failed still cost money.

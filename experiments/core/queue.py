@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 from redis import RedisError
 
 from experiments.core import notify
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.models import Flow, Job, Run
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _OURS = re.compile(r"(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def enqueue(run_id: int, wait: float = 0) -> None:
     """Put a run into the queue of its sweep or of its owner, to be claimed in `wait` seconds, and ring the bell
     once the current transaction is committed."""
-    due = tell_time() + timedelta(seconds=wait)
+    due = database_now() + timedelta(seconds=wait)
     run = Run.objects.select_related("flow").only("owner_id", "sweep_id", "flow__id").get(pk=run_id)
     Run.objects.filter(pk=run_id).update(due=due, flow=run.flow_id or flow_of(run).pk)
     transaction.on_commit(ring)
@@ -62,7 +62,7 @@ def ask_for(job: str, row: int | None = None) -> None:
 
 def ask_for_work(job_id: int) -> None:
     """Ask a worker to do what a `Job` row says. Asking twice is harmless."""
-    Job.objects.filter(pk=job_id).update(beat=tell_time())
+    Job.objects.filter(pk=job_id).update(beat=database_now())
     ask_for("work", job_id)
 
 

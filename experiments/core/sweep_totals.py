@@ -61,7 +61,7 @@ def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
         finish_if_last(run.sweep_id)
 
 
-def find_reached(sweep: Sweep) -> str:
+def exceeded_budget_message(sweep: Sweep) -> str:
     """Return a sentence about the sweep's budget that is used up; "" if none is."""
     for limit, (column, words) in BUDGETS.items():
         most, taken = getattr(sweep, limit), getattr(sweep, column)
@@ -77,7 +77,7 @@ def _close_if_reached(sweep_id: int) -> None:
         return
     Flow.objects.filter(sweep=sweep_id).update(open=False)
     closed = Sweep.objects.get(pk=sweep_id)
-    closed.reason = find_reached(closed)
+    closed.reason = exceeded_budget_message(closed)
     closed.save(update_fields=["reason"])
     _tell_owner(closed, f"stands still. {closed.reason}")
     outbox.announce_sweep(closed, closed.status)

@@ -28,7 +28,7 @@ TELLING = frozenset({"system", "model", "layer", "unit"})
 """Keys of a fork's changes that would reveal the system."""
 
 
-class Names:
+class SystemNameMasker:
     """The names that one viewer reads; without a viewer, the names that everyone may read.
 
     Runs one query, when a synthetic neuron first comes up. Use it for one response and do not keep it.
@@ -45,41 +45,41 @@ class Names:
         rows = _hidden_runs(self.viewer).values_list("model", "layer", "unit")
         return frozenset((model, layer, unit) for model, layer, unit in rows)
 
-    def hides(self, run: Run) -> bool:
+    def is_masked(self, run: Run) -> bool:
         """True if the run's system is hidden from the viewer."""
-        return run.system_kind == registry.BLINDED_KIND and self.holds_back(run.model, run.layer, run.unit)
+        return run.system_kind == registry.BLINDED_KIND and self.masks_unit(run.model, run.layer, run.unit)
 
-    def holds_back(self, model: str, layer: str, unit: int) -> bool:
+    def masks_unit(self, model: str, layer: str, unit: int) -> bool:
         """True if the system at this place is hidden from the viewer."""
         self.asked.add((model, layer, unit))
         return (model, layer, unit) in self.hidden
 
     def of(self, run: Run) -> str:
         """Return the run's system in one line."""
-        return self._number(run) if self.hides(run) else run.system
+        return self._number(run) if self.is_masked(run) else run.system
 
     def short(self, run: Run) -> str:
         """Return the run's system without the model."""
-        return self._number(run) if self.hides(run) else run.short_system
+        return self._number(run) if self.is_masked(run) else run.short_system
 
     def _number(self, run: Run) -> str:
         return registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
 
     def place(self, run: Run) -> dict[str, Any]:
         """Return `model`, `layer` and `unit` of a run as data; "", "" and None if they are hidden."""
-        if self.hides(run):
+        if self.is_masked(run):
             return {"model": "", "layer": "", "unit": None}
         return {"model": run.model, "layer": run.layer, "unit": run.unit}
 
     def versions(self, run: Run) -> dict[str, Any]:
         """Return the versions of what the run uses."""
-        return _without_model(run.versions) if self.hides(run) else run.versions
+        return _without_model(run.versions) if self.is_masked(run) else run.versions
 
     def content(self, run: Run, event: Event) -> Payload:
         """Return an event's content. What the agent was told never names a synthetic neuron, but what we store
         beside it does."""
         content = event.content
-        if not isinstance(content, Started | Forked) or not self.hides(run):
+        if not isinstance(content, Started | Forked) or not self.is_masked(run):
             return content
         if isinstance(content, Forked):
             kept = {name: value for name, value in content.changes.items() if name not in TELLING}

@@ -23,7 +23,7 @@ from workers.record.decoding import encode
 from workers.record.events import KINDS, Ended, Payload, Resumed, kind_of
 from workers.record.statuses import REOPENABLE, Status
 
-_STILLS = [kind for kind, row in KINDS.items() if row.stills]
+_SUSPENDING = [kind for kind, row in KINDS.items() if row.suspends]
 _RESUMABLE = REOPENABLE | {Status.WAITING}
 
 
@@ -66,7 +66,7 @@ def append(
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended and not _may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
-        if kind_of(kind).stills and run.cancel_requested:  # no worker is left that would end it
+        if kind_of(kind).suspends and run.cancel_requested:  # no worker is left that would end it
             kind, payload = "cancelled", Ended("Stopped by a person.")
         before = sweep_totals.RunTotals.of(run)
         run.last_seq += 1
@@ -140,7 +140,7 @@ def awaits_reply(run: Run) -> bool:
 
 def last_stop(run: Run) -> Event | None:
     """Return the latest event that suspended the run without ending it."""
-    return run.events.filter(kind__in=_STILLS).order_by("-seq").first()
+    return run.events.filter(kind__in=_SUSPENDING).order_by("-seq").first()
 
 
 def strip_unstorable(data: Any) -> Any:

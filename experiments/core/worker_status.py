@@ -42,7 +42,7 @@ def remove_worker(name: str) -> None:
         notify.redis().delete(_PREFIX + name)
 
 
-def present() -> list[dict[str, Any]] | None:
+def alive_workers() -> list[dict[str, Any]] | None:
     """Return the last reports of workers by name, each with the seconds since as `silent`; None if Redis is away."""
     try:
         names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
@@ -56,9 +56,9 @@ def present() -> list[dict[str, Any]] | None:
     ]
 
 
-def is_here() -> bool:
+def has_worker() -> bool:
     """True if any worker reported recently; False if Redis is away. Every page calls it."""
-    return any(state(each) != "late" for each in present() or ())
+    return any(state(each) != "late" for each in alive_workers() or ())
 
 
 def describe_worker(report: dict[str, Any]) -> dict[str, Any]:

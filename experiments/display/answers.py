@@ -11,7 +11,7 @@ from django.db.models import Max
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
@@ -86,7 +86,7 @@ class RunAnswer:
 
 
 def read_answer(
-    run: Run, names: Names, *, evidence: Evidence | None = None, team: bool = True, dots: int = DOTS
+    run: Run, names: SystemNameMasker, *, evidence: Evidence | None = None, team: bool = True, dots: int = DOTS
 ) -> RunAnswer:
     """Return the current answer, in a few queries over at most 500 images: those of the run, or the given
     `evidence` of more. `team` members get links; `dots` is the maximum per strip of the plot."""
@@ -94,7 +94,7 @@ def read_answer(
     evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
     best = _choose_best(evidence, labelled=bool(labels))
     against, wrong = _find_against(evidence, best)
-    layer = None if names.hides(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
+    layer = None if names.is_masked(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
@@ -105,7 +105,7 @@ def read_answer(
         labels,
         first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
-        read_figures(run.label_check, ceiling=run.has_ended and not names.hides(run)) if run.label_check else None,
+        read_figures(run.label_check, ceiling=run.has_ended and not names.is_masked(run)) if run.label_check else None,
         evidence,
         best,
         against,
@@ -168,7 +168,7 @@ def _find_leading(run: Run) -> Sequence[Hypothesis]:
 
 def render_answer(
     run: Run,
-    names: Names,
+    names: SystemNameMasker,
     audience: Audience = Audience.TEAM,
     pictures: ImageSource | None = None,
     *,

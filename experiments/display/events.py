@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from experiments.core import parts, transcript
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
 from experiments.display.functions.plots import plot_samples
 from experiments.display.functions.samples import LATELY, read_function
@@ -58,7 +58,7 @@ class RenderContext:
     """Number of an experiment -> `seq` of the event that started it."""
     originals: Mapping[str, ImageCard] = field(default_factory=dict)
     """The run's first log of the images that its edits were made from, by key."""
-    names: Names = field(default_factory=lambda: Names(None))
+    names: SystemNameMasker = field(default_factory=lambda: SystemNameMasker(None))
     """The names of systems for the viewer."""
     audience: Audience = Audience.TEAM
     strips: Mapping[ListedHypothesis, SafeString] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def render_event(event: Event, run: Run) -> SafeString:
 def render_events(
     run: Run,
     events: Iterable[Event],
-    names: Names | None = None,
+    names: SystemNameMasker | None = None,
     audience: Audience = Audience.TEAM,
     pictures: ImageSource | None = None,
     *,
@@ -99,10 +99,10 @@ def render_events(
 
 
 def _load_context(
-    run: Run, events: Sequence[Event], names: Names | None = None, bearings: Bearings | None = None
+    run: Run, events: Sequence[Event], names: SystemNameMasker | None = None, bearings: Bearings | None = None
 ) -> RenderContext:
     """Return the context for these events. The number of queries does not depend on the number of events."""
-    names, scale = names or Names(None), scale_of(run)
+    names, scale = names or SystemNameMasker(None), scale_of(run)
     numbers = {event.number for event in events if event.number}
     strips = hypothesis_strips.draw_strips(run, _list_hypotheses(events), scale, bearings)
     if not numbers:
@@ -240,7 +240,7 @@ def outline(run: Run, around: int | None = None) -> SafeString:
     return render_to_string("runs/page/outline.html", {"run": run, "lines": rounds.outline(run, around)})
 
 
-def side(run: Run, names: Names | None = None, bearings: Bearings | None = None) -> SafeString:
+def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | None = None) -> SafeString:
     """Render the state of knowledge: hypotheses, activations of the newest images by round (for a function, its
     samples), and how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
@@ -252,7 +252,7 @@ def side(run: Run, names: Names | None = None, bearings: Bearings | None = None)
         "run": run,
         "hypotheses": [(each, strips.get(key, "")) for each, key in zip(listed, asked, strict=True)],
         **(_chart_activations(run) if run.takes_images else _chart_function(run)),
-        "names": names or Names(None),
+        "names": names or SystemNameMasker(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
         "tools": parts.label_toolset(run.toolset),
         "task": tasks.label(run.task),

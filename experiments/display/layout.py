@@ -21,7 +21,7 @@ from django.utils.functional import SimpleLazyObject
 
 from experiments.core import blindness, worker_status
 from experiments.core.access import role_in
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Role, Run
 from workers.record.statuses import ACTIVE, Status
 
@@ -120,7 +120,7 @@ def address(name: str) -> str:
 
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Return lazy values, computed only if a template uses them; `names` are the names of systems for this person."""
-    names = Names(getattr(request, "user", None))
+    names = SystemNameMasker(getattr(request, "user", None))
     return {"frame": SimpleLazyObject(lambda: _read_frame(request)), "names": names}
 
 

@@ -13,11 +13,11 @@ from django.db.models import Q, QuerySet
 
 from experiments.core.errors import InvalidFilters, InvalidInput
 from experiments.core.params import ROW_DIGITS, clean_text, find_swapped_days, parse_day, parse_day_end, parse_number
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 
 Condition = Callable[[str], Q]
 Choice = tuple[str, str]
-Choices = Callable[[Mapping[str, str], Names], Iterable[Choice]]
+Choices = Callable[[Mapping[str, str], SystemNameMasker], Iterable[Choice]]
 WORDS_CHARS = 200
 
 
@@ -67,12 +67,14 @@ class ListFilter:
     hint: str = ""
 
 
-def list_fields(filters: Mapping[str, Filter], values: Mapping[str, str], names: Names) -> list[ListFilter]:
+def list_fields(filters: Mapping[str, Filter], values: Mapping[str, str], names: SystemNameMasker) -> list[ListFilter]:
     """Return the fields that a page draws, with their choices for these valid filters."""
     return [build_field(each, filters, values, names) for each in filters.values() if each.in_fields]
 
 
-def build_field(row: Filter, filters: Mapping[str, Filter], values: Mapping[str, str], names: Names) -> ListFilter:
+def build_field(
+    row: Filter, filters: Mapping[str, Filter], values: Mapping[str, str], names: SystemNameMasker
+) -> ListFilter:
     """Return the field of a filter. It offers the chosen value even if nothing has it."""
     choices = offer_choices(row, values, names)
     clears = next((each.name for each in filters.values() if each.needs == row.name), "")
@@ -80,7 +82,7 @@ def build_field(row: Filter, filters: Mapping[str, Filter], values: Mapping[str,
     return ListFilter(row.name, row.label, choices, row.blank, clears, idle, row.input, row.hint)
 
 
-def offer_choices(row: Filter, values: Mapping[str, str], names: Names) -> list[Choice] | None:
+def offer_choices(row: Filter, values: Mapping[str, str], names: SystemNameMasker) -> list[Choice] | None:
     """Return the choices of a filter, with the chosen one even if nothing has it; None for a typed field."""
     if row.choices is None:
         return None

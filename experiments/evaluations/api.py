@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Given, Id, JobProgress, RowNumber, RowOut, Whole, Words, find
 from experiments.api.filters import read_filters, with_filters
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import actions, lists
 from experiments.evaluations.autoencoders import MAX_AUTOENCODERS
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
@@ -199,12 +199,12 @@ def _shape(row: Any) -> EvaluationOut:
     return EvaluationOut.from_orm(row)
 
 
-def _shape_item(names: Names) -> Any:
+def _shape_item(names: SystemNameMasker) -> Any:
     """Return a function that converts an item for this viewer. Fields that reveal a hidden system are left out."""
 
     def shape(item: EvaluationItem) -> EvaluationItemOut:
         place = place_of(item)
-        hides = place is not None and names.holds_back(*place)
+        hides = place is not None and names.masks_unit(*place)
         shared = {name: getattr(item, name) for name in ("id", "position", "source", "status", "reason", "label")}
         return EvaluationItemOut(
             **shared,
@@ -235,7 +235,7 @@ def list_evaluations(
     request: HttpRequest, filters: Query[EvaluationFilters], paging: Query[Paging]
 ) -> ListPage[EvaluationOut]:
     """Newest first, optionally of one kind."""
-    allow(request)
+    authorize(request)
     rows = lists.evaluations_from(read_filters(filters)).require_sense()
     return page(request, rows, ["-pk"], paging, _shape)
 
@@ -243,7 +243,7 @@ def list_evaluations(
 @router.post("/evaluations", response={201: EvaluationOut}, summary="Start an evaluation")
 def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpResponse) -> Status[object]:
     """Needs the role researcher. A worker plans its items and does them one by one."""
-    by = Actor.behind(request, allow(request, actions.STARTS, TokenScope.RUN))
+    by = Actor.behind(request, authorize(request, actions.STARTS, TokenScope.RUN))
 
     def make() -> tuple[EvaluationOut, str]:
         # The form of the page checks the fields, so both accept the same
@@ -265,11 +265,11 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
 def compare_two_evaluations(request: HttpRequest, a: RowNumber, b: RowNumber) -> EvaluationsComparedOut:
     """Both must be of one kind. Returns figures with differences, items that got worse, and items unfinished in
     either."""
-    user = allow(request)
+    user = authorize(request)
     one, other = _find(a), _find(b)
     if one.kind != other.kind or one.pk == other.pk:
         raise Refusal("invalid", "Choose two different evaluations of the same kind.")
-    found = compare_evaluations(one, other, Names(user))
+    found = compare_evaluations(one, other, SystemNameMasker(user))
     return EvaluationsComparedOut(
         a=_shape(one),
         b=_shape(other),
@@ -300,9 +300,9 @@ def _shape_pair(pair: ItemPair) -> ItemPairOut:
 @router.get("/evaluations/{pk}", response=EvaluationResultOut, summary="Read an evaluation")
 def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
     """Its state and its results so far."""
-    user = allow(request)
+    user = authorize(request)
     row = _find(pk)
-    result = read_result(row, lists.list_hidden(row, Names(user)))
+    result = read_result(row, lists.list_hidden(row, SystemNameMasker(user)))
     return EvaluationResultOut(
         evaluation=_shape(row),
         figures=[_shape_figure(each) for each in result.figures],
@@ -323,16 +323,16 @@ def list_evaluation_items(
     request: HttpRequest, pk: Id, filters: Query[EvaluationItemFilters], paging: Query[Paging]
 ) -> ListPage[EvaluationItemOut]:
     """In the order of execution. Items of units that people are labelling appear after they have finished."""
-    user = allow(request)
+    user = authorize(request)
     row = find(Evaluation.objects.all(), pk=pk)
     chosen = read_filters(filters) | {"order": "position"}
-    return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(Names(user)))
+    return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(SystemNameMasker(user)))
 
 
 @router.post("/evaluations/{pk}/stop", response=EvaluationOut, summary="Stop an evaluation")
 def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
     """Stops after the current item. Measurements are kept."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.stop(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
 
@@ -340,7 +340,7 @@ def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
 @router.post("/evaluations/{pk}/resume", response=EvaluationOut, summary="Resume an evaluation")
 def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> EvaluationOut:
     """Continues where it stopped or failed. Nothing is measured twice."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.resume(Actor.behind(request, user), _find(pk), wanted.cost, wanted.seconds)
     return _shape(_find(pk))
 
@@ -348,7 +348,7 @@ def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> Evaluat
 @router.post("/evaluations/{pk}/score", response=EvaluationOut, summary="Score an evaluation again")
 def score_evaluation_again(request: HttpRequest, pk: Id) -> EvaluationOut:
     """Uses recorded data: no run is played and no label requested again. Failed items are tried again."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.score_again(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
 
@@ -356,7 +356,7 @@ def score_evaluation_again(request: HttpRequest, pk: Id) -> EvaluationOut:
 @router.post("/evaluations/{pk}/repair", response=EvaluationOut, summary="Repair a classifier")
 def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> EvaluationOut:
     """For evaluations of spurious features. Accuracy by group before and after is added to the tables of its result."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.repair(Actor.behind(request, user), _find(pk), wanted.factor)
     return _shape(_find(pk))
 
@@ -365,7 +365,7 @@ def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> Evaluat
 def ask_people_for_labels(request: HttpRequest, pk: Id) -> EvaluationOut:
     """Asks for labels of a quarter of the units: an item and a run each, which any researcher may write. Their
     conclusions are checked when the evaluation resumes; `waiting_items` counts the unfinished ones."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.ask_people(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
 
@@ -373,6 +373,6 @@ def ask_people_for_labels(request: HttpRequest, pk: Id) -> EvaluationOut:
 @router.delete("/evaluations/{pk}", response={204: None}, summary="Delete an evaluation")
 def delete_evaluation(request: HttpRequest, pk: Id) -> Status[None]:
     """Deletes its items too. Their runs, labels and checks remain."""
-    user = allow(request, actions.STARTS, TokenScope.WRITE)
+    user = authorize(request, actions.STARTS, TokenScope.WRITE)
     actions.delete(Actor.behind(request, user), _find(pk))
     return Status(204, None)

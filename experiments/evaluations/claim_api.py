@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.evaluations import claims
 from experiments.evaluations.api import router
 
@@ -38,7 +38,7 @@ class ClaimOut(Schema):
 @router.get("/claims", response=list[ClaimOut], summary="Read AIM's claims beside ours")
 def read_claims(request: HttpRequest) -> list[ClaimOut]:
     """Figures that have not been measured are missing, which is no evidence against a claim."""
-    allow(request)
+    authorize(request)
     return [
         ClaimOut(
             key=row.key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.evaluations import lists
@@ -77,7 +77,7 @@ def score_of(item: EvaluationItem) -> float | None:
     return item.label_check.pearson if item.label_check else None
 
 
-def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
+def compare(a: Evaluation, b: Evaluation, names: SystemNameMasker) -> Comparison:
     """Compare two evaluations of one kind. Units are named as the viewer may see them."""
     figures_a, figures_b = ({each.key: each for each in read_result(row).figures} for row in (a, b))
     figures = [
@@ -116,5 +116,5 @@ def _read_items(evaluation: Evaluation) -> dict[Key, EvaluationItem]:
     return found
 
 
-def _name(item: EvaluationItem, names: Names) -> str:
+def _name(item: EvaluationItem, names: SystemNameMasker) -> str:
     return f"{lists.name_item(item, names)}, {item.source}"

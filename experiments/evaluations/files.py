@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from experiments.core.spreadsheets import cell
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import lists
 from experiments.evaluations.results import read_result
 from workers.record.decoding import encode
@@ -42,7 +42,7 @@ def describe_progress(row: Any) -> str:
     return ", ".join([words, *(f"{count} {what}" for count, what in left if count)])
 
 
-def _write_csv(row: Any, names: Names) -> str:
+def _write_csv(row: Any, names: SystemNameMasker) -> str:
     """Return the figures, the tables of tests, the progress and the caveat as CSV."""
     out = io.StringIO()
     writer = csv.writer(out)
@@ -71,7 +71,7 @@ def _write_table(writer: Any, table: ResultTable) -> None:
                 writer.writerow([cell(value) for value in values])
 
 
-def _write_json(row: Any, names: Names) -> str:
+def _write_json(row: Any, names: SystemNameMasker) -> str:
     """Return the result and the settings of the evaluation as JSON."""
     found = {
         "evaluation": row.pk,
@@ -98,7 +98,7 @@ def _write_json(row: Any, names: Names) -> str:
 # --- LaTeX ---
 
 
-def _write_latex(row: Any, names: Names) -> str:
+def _write_latex(row: Any, names: SystemNameMasker) -> str:
     """Return the figures, and each table, as LaTeX tables."""
     result: EvaluationResult = read_result(row, lists.list_hidden(row, names))
     parts = [
@@ -155,7 +155,7 @@ def _escape(text: str) -> str:
     return "".join(_SPECIAL.get(each, each) for each in text)
 
 
-FILES: Mapping[str, tuple[Callable[[Any, Names], str], str]] = {
+FILES: Mapping[str, tuple[Callable[[Any, SystemNameMasker], str], str]] = {
     "csv": (_write_csv, "text/csv"),
     "json": (_write_json, "application/json"),
     "tex": (_write_latex, "application/x-tex"),

@@ -8,7 +8,7 @@ from statistics import mean
 
 from experiments.core.compatibility import SCRIPTED, SCRIPTED_FUNCTIONS
 from experiments.models import CheckStatus, Evaluation, LabelCheck
-from experiments.runs.spread import RECORDED, RecordedRun, Spread, add, read_recorded
+from experiments.runs.prediction_interval import RECORDED, PredictionInterval, RecordedRun, add, read_recorded
 from workers.record.evaluation_kinds import KINDS, KindRow
 
 PLANNING = "seconds"
@@ -22,8 +22,8 @@ class Forecast:
 
     runs: int
     checks: int
-    seconds: Spread | None
-    cost: Spread | None
+    seconds: PredictionInterval | None
+    cost: PredictionInterval | None
     recorded: int
     recorded_checks: int
     requests: float
@@ -53,11 +53,14 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     of_checks = found or ([(kind.check_seconds, 0.0)] if elsewhere else [])
     known, before = bool(of_runs) or not runs, _predict_preparation(kind, repeats)
     seconds = [
-        Spread.of([row.seconds for row in of_runs], runs),
-        Spread.of([row[0] for row in of_checks], checks),
+        PredictionInterval.of([row.seconds for row in of_runs], runs),
+        PredictionInterval.of([row[0] for row in of_checks], checks),
         _predict_items(kind, units * repeats * max(1, autoencoders)),
     ]
-    cost = [Spread.of([row.cost for row in of_runs], runs), Spread.of([row[1] for row in of_checks], checks)]
+    cost = [
+        PredictionInterval.of([row.cost for row in of_runs], runs),
+        PredictionInterval.of([row[1] for row in of_checks], checks),
+    ]
     return Forecast(
         runs,
         checks,
@@ -71,15 +74,19 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     )
 
 
-def _predict_items(kind: KindRow, count: int) -> Spread | None:
+def _predict_items(kind: KindRow, count: int) -> PredictionInterval | None:
     """Forecast items that need neither a run nor a check; None for other kinds."""
-    return Spread.of([kind.item_seconds], count) if kind.item_seconds else None
+    return PredictionInterval.of([kind.item_seconds], count) if kind.item_seconds else None
 
 
-def _predict_preparation(kind: KindRow, repeats: int) -> Spread:
+def _predict_preparation(kind: KindRow, repeats: int) -> PredictionInterval:
     """Forecast preparations as the longest recorded one, because shorter ones reused existing work."""
     rows = Evaluation.objects.filter(kind=kind.key, planned=True).order_by("-pk").values_list("prepared", "options")
     took = [(prepared.get(PLANNING), max(1, options.get("repeats", 1))) for prepared, options in rows[:RECORDED]]
     # Per seed, because each one has its own preparations
     most = max((seconds / seeds for seconds, seeds in took if isinstance(seconds, float)), default=0.0)
-    return Spread(most * repeats, most * repeats) if most else Spread.of([kind.preparation], repeats) or Spread(0, 0)
+    return (
+        PredictionInterval(most * repeats, most * repeats)
+        if most
+        else PredictionInterval.of([kind.preparation], repeats) or PredictionInterval(0, 0)
+    )

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from experiments.api.fields import Words
 from experiments.core.compatibility import PERSON
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import list_written_units, visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.display.narrowing import (
@@ -29,7 +29,7 @@ from experiments.models import Evaluation, EvaluationItem, ItemStatus, JobStatus
 from experiments.pairwise.sources import AGENT
 from workers import registry
 from workers.record.evaluation_kinds import EvaluationKind
-from workers.record.statuses import STILL
+from workers.record.statuses import SUSPENDED
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
@@ -68,7 +68,7 @@ def evaluations_from(params: Mapping[str, str]) -> Narrowed:
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     """Annotate rows with numbers of items (`all_items`, `ended_items`, `done_items`, `failed_items`, `lacking_items`,
-    `open_items`; `still_items` failed because their run is paused or blocked; `waiting_items` are open and wait for
+    `open_items`; `suspended_items` failed because their run is paused or blocked; `waiting_items` are open and wait for
     people), `work` (seconds, with current runs) and `cost` (US dollars of runs, checks and judges, if prices are
     known)."""
 
@@ -90,7 +90,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
         lacking_items=count(ItemStatus.LACKING),
         open_items=count(*OPEN_ITEMS),
         ended_items=F("all_items") - F("open_items"),
-        still_items=Count("items", filter=Q(items__status=ItemStatus.FAILED, items__run__status__in=STILL)),
+        suspended_items=Count("items", filter=Q(items__status=ItemStatus.FAILED, items__run__status__in=SUSPENDED)),
         cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
         + Coalesce(Subquery(checks), 0.0, output_field=FloatField())
         + Coalesce(Subquery(judges), 0.0, output_field=FloatField()),
@@ -111,7 +111,7 @@ class EvaluationState:
 
 def state_of(row: Any) -> EvaluationState:
     """Return the state of a row of `with_progress`. It is unfinished while items are left, whatever its job says."""
-    job, left = row.job, not row.planned or row.open_items + row.still_items > 0
+    job, left = row.job, not row.planned or row.open_items + row.suspended_items > 0
     if job is not None and job.is_moving:
         if job.is_stopping:
             return EvaluationState("stopping", "Stopping…", moving=True, left=left)
@@ -165,10 +165,10 @@ def list_choices(evaluation: Evaluation, column: str) -> list[str]:
     return [each for each in dict.fromkeys(values) if each]
 
 
-def name_item(item: EvaluationItem, names: Names) -> str:
+def name_item(item: EvaluationItem, names: SystemNameMasker) -> str:
     """Return the name of its unit for this viewer."""
     place = place_of(item)
-    if place and names.holds_back(*place):
+    if place and names.masks_unit(*place):
         return registry.blind_name(registry.BLINDED_KIND, *place) or HIDDEN_UNIT
     return item.unit_name
 
@@ -176,7 +176,7 @@ def name_item(item: EvaluationItem, names: Names) -> str:
 HIDDEN_UNIT = "a unit that you are to review"
 
 
-def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
+def list_hidden(evaluation: Evaluation, names: SystemNameMasker) -> set[int]:
     """Return keys of items to hide: the viewer still has to judge their system blind, or people are labelling their
     unit."""
     written = evaluation.items.filter(unit__in=list_written_units())
@@ -185,7 +185,7 @@ def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
     if not names.hidden:
         return unread
     rows = evaluation.items.filter(unit__isnull=False).select_related("unit__layer__model")
-    return unread | {row.pk for row in rows if (place := place_of(row)) and names.holds_back(*place)}
+    return unread | {row.pk for row in rows if (place := place_of(row)) and names.masks_unit(*place)}
 
 
 def count_unread(evaluation: Evaluation) -> int:

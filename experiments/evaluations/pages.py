@@ -20,7 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.paging import Page
 from experiments.core.params import parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, drawing, files, lists, people, statements
 from experiments.evaluations.comparison import compare as compare_evaluations
@@ -111,7 +111,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show state, figures, tables, plots and items. For htmx only the state and figures."""
     user = access.require(request)
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
-    state, names = lists.state_of(row), Names(user)
+    state, names = lists.state_of(row), SystemNameMasker(user)
     role = access.role_in(request) or Role.VIEWER
     # Hides buttons only; the actions check again
     may_change = role >= actions.STARTS and access.may_change(user, row.owner_id)
@@ -121,7 +121,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         "kind": row.row_of_kind,
         "state": state,
         "progress": notify.read_progress(row.job),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "statuses": lists.count_by_status(row),
         "sweeps": sweeps.sweeps_from({"evaluation": str(pk)}).rows.order_by("pk"),
         "said": files.describe_progress(row),
@@ -140,7 +140,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(request, "evaluations/page.html", context)
 
 
-def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
+def _read_found(row: Evaluation, names: SystemNameMasker) -> dict[str, Any]:
     """Return the result with drawn plots and a link for each cell."""
     result = read_result(row, lists.list_hidden(row, names))
     links = _link_items(row)
@@ -168,7 +168,7 @@ def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
     }
 
 
-def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
+def _read_written(row: Evaluation, names: SystemNameMasker) -> dict[str, Any]:
     """Return the items that people were asked to write, and their progress."""
     items = list(people.list_written(row))
     return {
@@ -186,7 +186,7 @@ def _link_items(row: Evaluation) -> dict[int, str]:
     return links
 
 
-def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
+def _read_items(request: HttpRequest, row: Any, names: SystemNameMasker) -> dict[str, Any]:
     items = lists.list_items(row, request.GET)
     page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, *lists.ITEM_FILTERS, "order")
     return {
@@ -201,10 +201,10 @@ def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
     }
 
 
-def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
+def _describe_item(item: EvaluationItem, names: SystemNameMasker) -> dict[str, Any]:
     """Return an item with link and scores. Scores and group that reveal a hidden truth are left out."""
     place = place_of(item)
-    hides = place is not None and names.holds_back(*place)
+    hides = place is not None and names.masks_unit(*place)
     return {
         "item": item,
         "name": lists.name_item(item, names),
@@ -223,7 +223,7 @@ def file(request: HttpRequest, pk: int, end: str) -> HttpResponse:
     if end not in files.FILES:
         raise Http404("Figures are written as csv, json or tex.")
     write, media_type = files.FILES[end]
-    response = HttpResponse(write(row, Names(user)), content_type=f"{media_type}; charset=utf-8")
+    response = HttpResponse(write(row, SystemNameMasker(user)), content_type=f"{media_type}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-evaluation-{pk}.{end}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
@@ -247,7 +247,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "b": b,
         "problem": problem,
         "sides": [("A", a, files.describe_progress(a)), ("B", b, files.describe_progress(b))] if ready else [],
-        "found": compare_evaluations(a, b, Names(user)) if a and b and ready else None,
+        "found": compare_evaluations(a, b, SystemNameMasker(user)) if a and b and ready else None,
         "offered": Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * MAX_CHOICES],
         "caveat": CAVEAT,
     }

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from django.db.models import Avg, QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.effect_sizes import bound_mean
 from experiments.display.plots import IntervalRow, Plot, draw_intervals
 from experiments.evaluations.scores import MEASURES, find_measured, name_group
@@ -47,7 +47,7 @@ class AgentPair:
         return f"{self.first} less {self.second}"
 
 
-def compare_agents(runs: QuerySet[Run], measure: str, names: Names) -> list[AgentPair]:
+def compare_agents(runs: QuerySet[Run], measure: str, names: SystemNameMasker) -> list[AgentPair]:
     """Compare every two agents with common units, most common units first."""
     scores = _read_scores(runs, measure, names)
     # The number of pairs grows with the square of the agents
@@ -67,7 +67,7 @@ def draw_agents(pairs: Sequence[AgentPair], measure: str) -> Plot | None:
     return draw_intervals(rows, f"{words}, by pair of agents", words, level=0.0, sorts=False, counts=True)
 
 
-def _read_scores(runs: QuerySet[Run], measure: str, names: Names) -> Mapping[_Agent, Mapping[_Place, float]]:
+def _read_scores(runs: QuerySet[Run], measure: str, names: SystemNameMasker) -> Mapping[_Agent, Mapping[_Place, float]]:
     """Return the mean score of labels, by agent and unit."""
     keys = ("backbone", "backbone_model", "model", "layer", "unit")
     rows = find_measured(runs, measure, names).order_by().values_list(*keys)

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from ninja import Field, Query, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import same_units, scores
 from experiments.evaluations.api import router
 from experiments.models import Run
@@ -61,7 +61,7 @@ class AgentPairOut(Schema):
 @router.get("/scores", response=list[ScoredGroupOut], summary="Read the distribution of scores")
 def read_scores(request: HttpRequest, wanted: Query[ScoresQuery]) -> list[ScoredGroupOut]:
     """Scores of labels on images that their author never saw, by group, largest group first."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     groups = scores.find_scores(_find_runs(wanted.filters, names), wanted.by, wanted.measure, names)
     return [_out(wanted.by, each) for each in groups]
 
@@ -69,12 +69,12 @@ def read_scores(request: HttpRequest, wanted: Query[ScoresQuery]) -> list[Scored
 @router.get("/scores/agents", response=list[AgentPairOut], summary="Compare agents on the same units")
 def compare_agents(request: HttpRequest, wanted: Query[PairsQuery]) -> list[AgentPairOut]:
     """Every two of the six agents with the most labelled units, most common units first."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     pairs = same_units.compare_agents(_find_runs(wanted.filters, names), wanted.measure, names)
     return [_shape_pair(each) for each in pairs]
 
 
-def _find_runs(filters: str, names: Names) -> QuerySet[Run]:
+def _find_runs(filters: str, names: SystemNameMasker) -> QuerySet[Run]:
     """Return the runs. Raises InvalidInput for an invalid filter."""
     found = runs_from(QueryDict(filters).dict(), names.viewer, names)
     if found.problems:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import same_units, scores
 from experiments.models import Run
 from experiments.runs.lists import runs_from
@@ -21,7 +21,7 @@ from experiments.runs.lists import runs_from
 def page(request: HttpRequest) -> HttpResponse:
     """Show scores by layer, model or agent, as r or AUPRC."""
     user = access.require(request)
-    names = Names(user)
+    names = SystemNameMasker(user)
     # The same filters as the Runs page, so that both show the same runs
     found = runs_from(request.GET.dict(), user, names)
     by, measure = _read_choice(request.GET.get("by", ""), request.GET.get("measure", ""))

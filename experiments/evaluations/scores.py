@@ -15,7 +15,7 @@ from django.db.models.functions import Cast, Floor, Least
 from django.urls import reverse
 
 from experiments.core import parts
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.plots import CountedGroup, Plot, draw_distributions
 from experiments.models import Run
@@ -49,7 +49,7 @@ class ScoredGroup:
     """Bin -> number of runs."""
 
 
-def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> list[ScoredGroup]:
+def find_scores(runs: QuerySet[Run], by: str, measure: str, names: SystemNameMasker) -> list[ScoredGroup]:
     """Return the groups, the largest first. Runs whose system the viewer may not know are left out."""
     column, keys = F(MEASURES[measure][0]), GROUPS[by][1]
     known = find_measured(runs, measure, names)
@@ -65,7 +65,7 @@ def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> lis
     return sorted(groups, key=lambda each: (-each.n, each.values))
 
 
-def find_measured(runs: QuerySet[Run], measure: str, names: Names) -> QuerySet[Run]:
+def find_measured(runs: QuerySet[Run], measure: str, names: SystemNameMasker) -> QuerySet[Run]:
     """Return the runs with this measure whose system the viewer may know."""
     known = visible_to(runs).filter(**{f"{MEASURES[measure][0]}__isnull": False})
     return known.exclude(names.are_hidden_at("model", "layer", "unit"))

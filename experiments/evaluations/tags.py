@@ -10,7 +10,7 @@ from django import template
 from django.urls import reverse
 from django.utils.text import Truncator
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.plots import Axis, Interval
 from experiments.display.tags.maia import humanize
 from experiments.evaluations import scores
@@ -41,7 +41,7 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
     """Render the scores of labels, of all models or one; nothing if none was measured."""
     user = context["request"].user
     chosen = {"model": model} if model else {}
-    groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", Names(user))
+    groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", SystemNameMasker(user))
     url = f"{reverse('evaluation-scores')}?{urlencode({'by': by, **chosen})}"
     plot = scores.draw_scores(groups, by, "r", chosen)
     return {"plot": plot, "groups": groups, "most": scores.MAX_GROUPS, "noun": scores.GROUPS[by][0].lower(), "url": url}

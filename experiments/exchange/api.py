@@ -13,10 +13,10 @@ from ninja import Field, File, Form, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import BeforeValidator, StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, JobProgress, RowOut, UserName, binary, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.exchange import actions, form
@@ -81,14 +81,14 @@ def _export_out(row: Export) -> ExportOut:
 @router.get("/exports", response=ListPage[ExportOut], summary="List your exports")
 def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
     """Newest first."""
-    user = allow(request)
+    user = authorize(request)
     return page(request, own_exports(user), ["-pk"], paging, _export_out)
 
 
 @router.post("/exports", response={202: ExportOut}, summary="Start an export")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """The export is written in the background. Read it until `file` is set."""
-    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.VIEWER, TokenScope.WRITE)
 
     def make() -> tuple[ExportOut, str]:
         row = actions.make_export(Actor.behind(request, user), asked.what, asked.format, asked.query)
@@ -99,7 +99,7 @@ def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse)
 
 @router.get("/exports/{pk}", response=ExportOut, summary="Read an export")
 def read_export(request: HttpRequest, pk: Id) -> ExportOut:
-    user = allow(request)
+    user = authorize(request)
     return _export_out(find(own_exports(user), pk=pk))
 
 
@@ -109,7 +109,7 @@ FILE = binary("application/octet-stream")
 @router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
 def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """Files are kept for one week."""
-    row = find(own_exports(allow(request)), pk=pk)
+    row = find(own_exports(authorize(request)), pk=pk)
     try:
         return send_file(request, row)
     except Http404 as error:
@@ -119,7 +119,7 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """A running export is stopped first."""
-    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.VIEWER, TokenScope.WRITE)
     actions.discard_export(Actor.behind(request, user), find(own_exports(user), pk=pk))
     return Status(204, None)
 
@@ -184,7 +184,7 @@ ROWS = Import.objects.select_related("job__asked_by").prefetch_related("imported
 @router.get("/imports", response=ListPage[ImportOut], summary="List imports", tags=IMPORTS)
 def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ImportOut]:
     """The whole team's imports, newest first."""
-    allow(request)
+    authorize(request)
     return page(request, ROWS.all(), ["-pk"], paging, ImportOut.from_orm)
 
 
@@ -193,7 +193,7 @@ def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
     """Sent as multipart/form-data. Runs that already exist are recognized, so repeating an import is harmless."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     # With a single file a refusal raises, so there is exactly one import
     (row,), _ = bring_files(request, user, about, [file])
     response["Location"] = reverse("api:read_import", args=[row.pk])
@@ -204,7 +204,7 @@ def create_import(
 def create_imports(request: HttpRequest, about: Form[About], file: File[list[UploadedFile]]) -> Status[BatchOut]:
     """As for one import, with the field `file` repeated. Each file becomes its own import; the other fields apply to
     all. Files that are refused are listed and do not block the others. If every file is refused, nothing starts."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     taken, refused = bring_files(request, user, about, file)
     rows = ROWS.filter(pk__in=[row.pk for row in taken]).order_by("pk")
     left = [LeftOut(name=name, problem=reason) for name, reason in refused]
@@ -213,7 +213,7 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
 
 @router.get("/imports/{pk}", response=ImportOut, summary="Read an import", tags=IMPORTS)
 def read_import(request: HttpRequest, pk: Id) -> ImportOut:
-    allow(request)
+    authorize(request)
     return ImportOut.from_orm(find(ROWS.all(), pk=pk))
 
 

@@ -16,7 +16,7 @@ from django.http import QueryDict
 from experiments.core import blindness, tagging
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import Narrowed, equal_choice, equal_number, list_conditions, narrow_down
 from experiments.evaluations import lists as evaluation_lists
@@ -127,7 +127,7 @@ def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[An
     # `list_checks` expects valid numbers
     for name in given.keys() & {"unit", "run"}:
         _number_in(given, name)
-    return list_checks(given, Names(viewer))
+    return list_checks(given, SystemNameMasker(viewer))
 
 
 def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
@@ -167,7 +167,7 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
 def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
     """Return the runs that match. Hidden systems are matched as `viewer` may see them. Raises ExchangeError with the
     message of the Runs page."""
-    found = lists.runs_from(given, names=Names(viewer))
+    found = lists.runs_from(given, names=SystemNameMasker(viewer))
     if found.problems:
         name, problem = next(iter(found.problems.items()))
         raise ExchangeError(f"{name}: {problem}")
@@ -177,7 +177,7 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
 def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Return the same runs for a bundle, which names their systems. Raises ExchangeError if this person still has to
     review one of them without knowing its system."""
-    names = Names(viewer)
+    names = SystemNameMasker(viewer)
     hidden = rows.filter(names.are_hidden()).order_by("pk").values_list("pk", flat=True)[:NAMED] if viewer else ()
     if numbers := ", ".join(map(str, hidden)):
         raise ExchangeError(
@@ -190,7 +190,7 @@ def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
 def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
     """Return experiments or images, filtered by their runs and by origin, activation, tag, and words in title or
     prompt. Raises ExchangeError with the message of the page."""
-    filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
+    filters = Filters({name: text for name, text in given.items() if name in OWN}, SystemNameMasker(None))
     if not filters.is_valid():
         name, messages = next(iter(filters.errors.items()))
         raise ExchangeError(f"{name}: {messages[0]}")
@@ -218,7 +218,7 @@ def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
         # A filter by system must not reveal the system of a run that this person still has to review
         asked &= Q(units__number=_number_in(given, "unit"))
     if given.keys() & {"model", "layer", "unit"}:
-        asked &= ~Names(viewer).are_hidden("run__")
+        asked &= ~SystemNameMasker(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
 
 
@@ -265,7 +265,7 @@ def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudica
     return rows.filter(item__queue=_number_in(given, "queue", " of a queue")) if "queue" in given else rows
 
 
-def note_shown(rows: Any, viewer: User | None) -> None:
+def record_disclosure(rows: Any, viewer: User | None) -> None:
     """Record that this person saw the reviews in these rows, before the first row is read. Rows without reviews need no
     record."""
     if viewer is None:
@@ -276,7 +276,7 @@ def note_shown(rows: Any, viewer: User | None) -> None:
         items = rows.order_by().values_list("item_id", flat=True)
     else:
         return
-    blindness.note_shown(viewer, items)
+    blindness.record_disclosure(viewer, items)
 
 
 @dataclass(frozen=True)

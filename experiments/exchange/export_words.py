@@ -9,7 +9,7 @@ from typing import Any
 from django.http import QueryDict
 
 from experiments.core.params import clean_text
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.narrowing import Choice, Filter, index_filters, offer_choices
 from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.export_query import KNOWN, LOOKS
@@ -87,7 +87,7 @@ def describe_query(what: str, query: str) -> str:
 def list_fields(what: ExportSubject, query: str) -> list[FilterField]:
     """Return the fields that select the rows of an export, filled in from a query."""
     given = {name: clean_text(",".join(filter(None, values))) for name, values in QueryDict(query).lists()}
-    names = Names(None)
+    names = SystemNameMasker(None)
     return [
         FilterField(each.name, each.label, given.get(each.name, ""), offer_choices(each, given, names), each.hint)
         for each in _list_filters(what)

@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.core import access
-from experiments.core.bodies import UPLOAD
 from experiments.core.params import parse_number
+from experiments.core.request_limits import UPLOAD
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportKind, Role
 

@@ -26,7 +26,7 @@ from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.core.units_of_runs import find_unit_of
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.decoding import shorten_value
-from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
+from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
 from experiments.exchange.run_decoding import (
     CHECK_FIGURES,
     LabelTold,

@@ -13,9 +13,9 @@ from django.db import transaction
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import label_of
 from experiments.exchange.formats.zipped_labels import open_labels
+from experiments.exchange.image_services import Progress, ignore_progress
 from experiments.exchange.label_cells import UnusableLine
 from experiments.exchange.label_rows import LabelFile, LabelLine
-from experiments.exchange.laboratory import Progress, ignore_progress
 from experiments.exchange.safe_zip import ExchangeError, check_size
 from experiments.models import Label, Layer, Unit, VisionModelRow
 from workers import registry

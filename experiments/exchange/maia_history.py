@@ -22,9 +22,9 @@ from django.utils import timezone
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.decoding import shorten_value
+from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
 from experiments.exchange.import_bundle import Source, Taken
-from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
-from experiments.exchange.pairing import pair_images
+from experiments.exchange.match_captions import pair_images
 from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_pixels, check_size, parse_json
 from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Image, ImportedRun, ImportKind, Layer, Run

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST, require_safe
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.bodies import UPLOAD
 from experiments.core.errors import InvalidInput
+from experiments.core.request_limits import UPLOAD
 from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
 from experiments.exchange.export_words import describe_query, list_fields
@@ -100,7 +100,7 @@ def list_exports(user: User) -> dict[str, Any]:
     return {
         "exports": [(row, notify.read_progress(row.job)) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "now": timezone.now(),
     }
 
@@ -162,7 +162,7 @@ def list_imports() -> dict[str, Any]:
             for row in rows
         ],
         "moving": any(row.job.is_moving for row in rows),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
     }
 
 

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.utils.html import escape
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import render_answer
 from experiments.display.events import render_events
 from experiments.exchange.run_record import asked_by
@@ -68,12 +68,12 @@ def document(
     styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
     title = f"{run.question[:120]} · MAIA Web"
     yield HEAD.format(policy=POLICY, title=escape(title), look=f"<style>{styles}</style>")
-    yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
+    yield render_to_string("exchange/exports/head.html", head(run) | {"names": SystemNameMasker(viewer)})
     if run.has_ended:
-        yield render_answer(run, Names(viewer), Audience.FILE, Embedded(fine or small))
+        yield render_answer(run, SystemNameMasker(viewer), Audience.FILE, Embedded(fine or small))
     left = iter(events)
     while some := list(islice(left, AT_ONCE)):
-        for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):
+        for _, html in render_events(run, some, SystemNameMasker(viewer), Audience.FILE, Embedded(small)):
             yield html
     yield CLOSE
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
-from experiments.core.bodies import UPLOAD
+from experiments.core.request_limits import UPLOAD
 from workers.errors import RequestError
 
 UNPACKED = 4 << 30

@@ -16,9 +16,9 @@ from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.label_checks import fetch_checks
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.exchange.run_record import arrival_of
 from experiments.label_checks.lists import place_of
 from experiments.models import ExportSubject, Format, Label, Run
@@ -55,7 +55,7 @@ class Table:
         self, rows: QuerySet[Any], progress: Progress, viewer: User | None = None
     ) -> Iterator[list[dict[str, Any]]]:
         """Yield batches of rows as dicts. Systems that this person may not know are hidden."""
-        names = Names(viewer)
+        names = SystemNameMasker(viewer)
         total, done = rows.count(), 0
         # Fetched in chunks, so that memory does not grow with the rows
         found = self.prepared(rows).iterator(chunk_size=AT_ONCE)
@@ -64,15 +64,15 @@ class Table:
             yield batch
             progress(f"Writing {self.noun}", min(done, total), total)
 
-    def row(self, each: Any, names: Names) -> dict[str, Any]:
+    def row(self, each: Any, names: SystemNameMasker) -> dict[str, Any]:
         row = {column.name: column.get(each) for column in self.columns}
         run = self.run(each)
         place = self.place(each)
         # Hide what this person still has to judge: the unit itself, or the system of a run
-        if place is not None and names.holds_back(*place):
+        if place is not None and names.masks_unit(*place):
             empty = {"model": "", "layer": "", "unit": None, **dict.fromkeys(self.telling)}
             return row | {name: value for name, value in empty.items() if name in row}
-        if run is None or not names.hides(run):
+        if run is None or not names.is_masked(run):
             return row
         hidden = names.place(run) | {"units": [], "versions": names.versions(run)}
         return row | {name: value for name, value in hidden.items() if name in row}

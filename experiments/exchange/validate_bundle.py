@@ -15,7 +15,7 @@ from typing import Any
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import run_decoding
 from experiments.exchange.decoding import HIGHEST, shorten_value
-from experiments.exchange.laboratory import Laboratory, Progress
+from experiments.exchange.image_services import Laboratory, Progress
 from experiments.exchange.run_decoding import check_time, unlike
 from experiments.exchange.run_record import dump_json
 from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError, check_pixels

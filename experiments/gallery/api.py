@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Schema
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import (
     Given,
     Id,
@@ -25,7 +25,7 @@ from experiments.api.fields import (
 from experiments.api.filters import read_filters, with_filters
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidFilters
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import list_images
 from experiments.gallery import observations
 from experiments.gallery.images import serve_image, serve_thumbnail
@@ -41,7 +41,7 @@ class GalleryFilters(Schema):
     """The filters of the page Experiments; for experiments, those that logged a matching image."""
 
 
-def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
+def _check_filters(asked: GalleryFilters, names: SystemNameMasker) -> Filters:
     """Return the filters as the page reads them. Raises Refusal for invalid ones."""
     filters = Filters(read_filters(asked), names)
     if not filters.is_valid():
@@ -83,7 +83,7 @@ def list_experiments(
     request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
 ) -> ListPage[ExperimentOut]:
     """List experiments of all runs or of one, newest first."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     rows, _ = observations.select_experiments(_check_filters(filters, names))
     if filters.status:
         rows = rows.filter(status=filters.status)
@@ -94,7 +94,7 @@ def list_experiments(
 @router.get("/runs/{pk}/experiments/{number}", response=ExperimentDetail, summary="Read an experiment")
 def read_experiment(request: HttpRequest, pk: Id, number: Number) -> ExperimentDetail:
     """Read an experiment by its number in the run, with the calls it made."""
-    allow(request)
+    authorize(request)
     row = Experiment.objects.filter(run_id=pk, number=number).defer("state").first()
     if row is None:
         raise Refusal("missing", f"Run {pk} has no experiment {number}, or there is no such run.")
@@ -144,7 +144,7 @@ SAME_OF_OBSERVATIONS = (
 )
 
 
-def _observation_out(names: Names, row: Observation) -> ObservationOut:
+def _observation_out(names: SystemNameMasker, row: Observation) -> ObservationOut:
     return ObservationOut(
         run=row.run_id,
         experiment=row.experiment.number,
@@ -163,7 +163,7 @@ def list_observations(
 ) -> ListPage[ObservationOut]:
     """List images of all runs, filtered and sorted as on the page Experiments. A filter for words searches the
     newest images."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
     shown = rows.only(*observations.SHOWN_FIELDS, "position", "parameters")
     return page(request, shown, observations.ORDERS[filters.sort], paging, partial(_observation_out, names))
@@ -193,7 +193,7 @@ class ImageOut(RowOut):
 def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
     """`raw` is the unmasked image of a masked one, `original` the image it was edited from. Judges can read images
     that people judge only after they have judged them."""
-    user = allow(request)
+    user = authorize(request)
     return ImageOut.from_orm(find(list_images(Image.objects.all(), user), key=key))
 
 
@@ -202,7 +202,7 @@ def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
 )
 def fetch_image(request: HttpRequest, key: ImageKey) -> HttpResponseBase:
     """The PNG file. Its bytes never change."""
-    allow(request)
+    authorize(request)
     return serve_image(request, find(Image.objects.all(), key=key).key)
 
 
@@ -219,5 +219,5 @@ class Size(Schema):
 )
 def fetch_thumbnail(request: HttpRequest, key: ImageKey, asked: Query[Size]) -> HttpResponseBase:
     """A WebP file; until a worker has made it, the whole image."""
-    allow(request)
+    authorize(request)
     return serve_thumbnail(request, find(Image.objects.all(), key=key).key, asked.size)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from django.db.models import Q
 from django.urls import reverse
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.plots import Level, Plot, PlotValue, ValueGroup, draw_groups
 from experiments.models import Image, Observation
@@ -19,7 +19,7 @@ MAX_OBSERVATIONS, MAX_UNITS = 500, 12
 LEVEL = Level(1.0, "Exemplar threshold")
 
 
-def draw_uses(image: Image, names: Names) -> Plot | None:
+def draw_uses(image: Image, names: SystemNameMasker) -> Plot | None:
     """Plot the uses. Units are compared by activation relative to the mean of each run's exemplars, so that 1 is as
     strong as these. None if no run with such a mean logged the image. One query."""
     asked = Q(image=image.key) | Q(masked=image.key)

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 
 from experiments.core.paging import Page, count, number_of
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import SIZES
 from experiments.core.visibility import visible_to
 from experiments.gallery import observations
@@ -69,7 +69,7 @@ def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> 
     return HttpResponse(data, content_type=kind, headers=headers)
 
 
-def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def find_usage(image: Image, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
     """Return the content of an image's page, in a constant number of queries."""
     rows = visible_to(Observation.objects.filter(Q(image=image.key) | Q(masked=image.key)))
     page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
@@ -91,7 +91,7 @@ def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[st
     }
 
 
-def exemplars(image: Image, names: Names) -> dict[str, Any]:
+def exemplars(image: Image, names: SystemNameMasker) -> dict[str, Any]:
     """Return the units whose exemplar it is and that the viewer may know, strongest first."""
     rows = Exemplar.objects.filter(Q(image=image.key) | Q(masked=image.key)).order_by("-activation", "pk")
     unit = "profile__unit__"

@@ -13,7 +13,7 @@ from experiments.api.fields import Finite, RowNumber, UnitNumber, Words
 from experiments.core import tagging
 from experiments.core.params import MAX_COUNT
 from experiments.core.search_index import words
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
@@ -42,7 +42,7 @@ class Filters(forms.Form):
     """Every field may be empty. Errors are in `problems`, and the input stays in its field. `FILTERS` gives the fields
     to the API and exports."""
 
-    def __init__(self, data: Mapping[str, Any], names: Names) -> None:
+    def __init__(self, data: Mapping[str, Any], names: SystemNameMasker) -> None:
         """`names` are those of the viewer: hidden systems are not found by name."""
         super().__init__(data)
         self.names = names

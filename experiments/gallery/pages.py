@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import BEGINNING, ImageUrls
 from experiments.core.visibility import list_images
 from experiments.display import events, log_entries
@@ -31,7 +31,7 @@ VIEWS = {"": "Gallery", "list": "Experiments"}
 @require_safe
 def index(request: HtmxRequest) -> HttpResponse:
     """Show both views; htmx gets the results alone."""
-    filters = Filters(request.GET, Names(access.require(request)))
+    filters = Filters(request.GET, SystemNameMasker(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
     sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
     context: dict[str, Any] = {
@@ -131,7 +131,7 @@ def picture(request: HttpRequest, beginning: str) -> HttpResponse:
 def image_page(request: HttpRequest, key: str) -> HttpResponse:
     """Show what is known of an image, and all its uses."""
     user = access.require(request)
-    names = Names(user)
+    names = SystemNameMasker(user)
     found = get_object_or_404(list_images(Image.objects.all(), user), pk=key)
     context = {"image": found, "uses_plot": draw_uses(found, names), **find_usage(found, request.GET, names)}
     return render(request, "gallery/image_page.html", context)

@@ -7,7 +7,7 @@ from datetime import date
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.core.access import role_of
 from experiments.installation.activity import read_activity
 from experiments.installation.api import router
@@ -42,7 +42,7 @@ class ActivityOut(Schema):
 @router.get("/activity", response=ActivityOut, summary="Read the team's activity")
 def read_team_activity(request: HttpRequest) -> ActivityOut:
     """Runs, their cost and tokens, and reviews by week."""
-    user = allow(request)
+    user = authorize(request)
     found = read_activity()
     told = (role_of(user) or Role.VIEWER) >= Role.RESEARCHER
     return ActivityOut(

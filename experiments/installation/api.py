@@ -13,14 +13,14 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Progress, RowOut, UserName, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
-from experiments.installation import actions, waiting
+from experiments.core.system_names import SystemNameMasker
+from experiments.installation import actions, queue_status
 from experiments.models import Backbone, Dataset, Job, Layer, Role, TokenScope, Toolset, VisionModelRow
 
 router = Router(tags=["What there is"])
@@ -91,14 +91,14 @@ class DatasetOut(Schema):
 @router.get("/models", response=ListPage[ModelOut], summary="List models")
 def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> ListPage[ModelOut]:
     """Lists built-in models and those that users added, by name."""
-    allow(request)
+    authorize(request)
     rows = VisionModelRow.objects.filter(**filters.model_dump(exclude_none=True))
     return page(request, rows, ["name"], paging, ModelOut.from_orm)
 
 
 @router.get("/models/{pk}", response=ModelDetail, summary="Read a model")
 def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
-    allow(request)
+    authorize(request)
     row = find(VisionModelRow.objects.all(), pk=pk)
     found = Layer.objects.filter(model=row).aggregate(layers=Count("pk"), units=Sum("units", default=0))
     return ModelDetail(**ModelOut.from_orm(row).model_dump(), **found)
@@ -107,7 +107,7 @@ def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
 @router.delete("/models/{pk}", response={204: None}, summary="Remove a model")
 def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
     """Removes a model that a user added; its runs stay."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(VisionModelRow.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -115,7 +115,7 @@ def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
 @router.get("/models/{pk}/layers", response=ListPage[LayerOut], summary="List the layers of a model")
 def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[LayerOut]:
     """In the order of the network."""
-    allow(request)
+    authorize(request)
     model = find(VisionModelRow.objects.all(), pk=pk)
     rows = Layer.objects.filter(model=model).select_related("model").defer("names")
     return page(request, rows, ["position", "pk"], paging, LayerOut.from_orm)
@@ -123,20 +123,20 @@ def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
 
 @router.get("/layers/{pk}", response=LayerOut, summary="Read a layer")
 def read_layer(request: HttpRequest, pk: Id) -> LayerOut:
-    allow(request)
+    authorize(request)
     return LayerOut.from_orm(find(Layer.objects.select_related("model").defer("names"), pk=pk))
 
 
 @router.get("/datasets", response=ListPage[DatasetOut], summary="List datasets")
 def list_datasets(request: HttpRequest, paging: Query[Paging]) -> ListPage[DatasetOut]:
-    allow(request)
+    authorize(request)
     return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, DatasetOut.from_orm)
 
 
 @router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
 def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
     """Removes a dataset that a user added; its images stay."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(Dataset.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -144,14 +144,14 @@ def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
 @router.get("/backbones", response=ListPage[PartOut], summary="List backbones")
 def list_backbones(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
     """Lists the language models and other backbones that write the agent's replies."""
-    allow(request)
+    authorize(request)
     return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
 @router.get("/toolsets", response=ListPage[PartOut], summary="List toolsets")
 def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
     """A toolset is a generator, an editor and a describer that go together."""
-    allow(request)
+    authorize(request)
     return page(request, Toolset.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
@@ -212,13 +212,13 @@ JOBS = Job.objects.select_related("asked_by")
 @router.get("/jobs", response=ListPage[JobOut], summary="List jobs", tags=WORK)
 def list_jobs(request: HttpRequest, paging: Query[Paging]) -> ListPage[JobOut]:
     """Newest first."""
-    allow(request)
+    authorize(request)
     return page(request, JOBS.all(), ["-pk"], paging, _job_out)
 
 
 @router.get("/jobs/{pk}", response=JobOut, summary="Read a job", tags=WORK)
 def read_job(request: HttpRequest, pk: Id) -> JobOut:
-    allow(request)
+    authorize(request)
     return _job_out(find(JOBS.all(), pk=pk))
 
 
@@ -235,14 +235,14 @@ def ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Ca
 @router.post("/models", response={202: JobOut}, summary="Add a model")
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
     """A worker loads the model once to list its layers."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     return ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
 
 
 @router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
     """A worker inspects a folder on its disks."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     asked = partial(actions.add_dataset, actor, given.place, given.label, follow_links=given.follow_links)
     return ask_once(request, response, actor, asked)
 
@@ -250,7 +250,7 @@ def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
 def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[Any]:
     """A worker measures all units of some layers over a dataset."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
     return ask_once(request, response, actor, asked)
 
@@ -258,14 +258,14 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
 @router.post("/catalogue/refresh", response={202: None}, summary="Refresh the catalogue", tags=WORK)
 def refresh_catalogue(request: HttpRequest) -> Status[None]:
     """A worker checks every plug-in, model and dataset, for example after weights were downloaded."""
-    actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE)))
+    actions.refresh_catalogue(Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE)))
     return Status(202, None)
 
 
 @router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop a job", tags=WORK)
 def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     """Finished work is kept. A job that has ended is left unchanged."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     actions.stop_job(actor, find(JOBS.all(), pk=pk))
     return _job_out(find(JOBS.all(), pk=pk))
 
@@ -273,7 +273,7 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
 @router.post("/jobs/{pk}/resume", response=JobOut, summary="Resume a job", tags=WORK)
 def resume_job(request: HttpRequest, pk: Id) -> JobOut:
     """Resumes a stopped or failed job."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     actions.resume_job(actor, find(JOBS.all(), pk=pk))
     return _job_out(find(JOBS.all(), pk=pk))
 
@@ -339,8 +339,8 @@ class Workers(Schema):
 @router.get("/workers", response=Workers, summary="List workers", tags=WORK)
 def list_workers(request: HttpRequest) -> Workers:
     """What each worker holds in memory and does."""
-    allow(request)
-    reports = worker_status.present()
+    authorize(request)
+    reports = worker_status.alive_workers()
     found = [worker_status.describe_worker(each) for each in reports or ()]
     return Workers(items=[WorkerOut(loaded=each["places"], **each) for each in found], reachable=reports is not None)
 
@@ -372,12 +372,12 @@ class WaitingList(Schema):
 @router.get("/workers/queue", response=WaitingList, summary="Read the queue of runs", tags=WORK)
 def list_waiting(request: HttpRequest) -> WaitingList:
     """Runs of people come before those of sweeps. Within each kind, work is shared by weight."""
-    found = waiting.read_waiting(Names(allow(request)))
+    found = queue_status.read_waiting(SystemNameMasker(authorize(request)))
     items = [_waiting_out(each) for each in found.lines]
     return WaitingList(items=items, in_terminals=found.in_terminals)
 
 
-def _waiting_out(line: waiting.WaitingLine) -> WaitingOut:
+def _waiting_out(line: queue_status.WaitingLine) -> WaitingOut:
     same = ("title", "queued", "under_way", "held", "since", "models", "share")
     flow = line.flow
     return WaitingOut(

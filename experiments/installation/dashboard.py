@@ -127,7 +127,7 @@ def _concluded_run(run: Run) -> dict[str, Any]:
 def _read_machinery() -> dict[str, Any]:
     """Return the workers' last reports (None if Redis does not answer), the available parts, and the number of
     missing ones."""
-    workers = worker_status.present()
+    workers = worker_status.alive_workers()
     kinds: tuple[tuple[Any, str], ...] = ((VisionModelRow, "name"), (Backbone, "key"), (Toolset, "key"))
     parts = [row for kind, key in kinds for row in kind.objects.values_list("label", key, "available")]
     return {

@@ -38,7 +38,7 @@ def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str
         {"job": job, "progress": notify.read_progress(job), "may_change": role >= NEEDS[JobKind(job.kind)]}
         for job in rows
     ]
-    return {"jobs": found, "moving": any(job.is_moving for job in rows), "worker": worker_status.is_here()}
+    return {"jobs": found, "moving": any(job.is_moving for job in rows), "worker": worker_status.has_worker()}
 
 
 def models(role: Role) -> dict[str, Any]:

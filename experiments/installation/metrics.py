@@ -15,8 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from experiments.core import sockets, worker_status
-from experiments.core.system_names import Names
-from experiments.installation.waiting import read_waiting
+from experiments.core.system_names import SystemNameMasker
+from experiments.installation.queue_status import read_waiting
 from experiments.models import Run
 from workers.record.statuses import Status
 
@@ -64,7 +64,7 @@ def _describe_queue() -> Iterator[Metric]:
     age = GaugeMetricFamily("maia_queue_age_seconds", "How long the first of a person's runs waits.", labels=["person"])
     length = GaugeMetricFamily("maia_queue_runs", "A person's runs that wait or are under way.", labels=["person"])
     held_up = GaugeMetricFamily("maia_held_up_runs", "Runs that wait for the end of an outage.")
-    waiting = read_waiting(Names(None))
+    waiting = read_waiting(SystemNameMasker(None))
     waits: dict[int, float] = defaultdict(float)
     runs: dict[int, int] = defaultdict(int)
     for line in waiting.lines:
@@ -79,7 +79,7 @@ def _describe_queue() -> Iterator[Metric]:
 
 def _read_workers() -> Iterator[Metric]:
     """Yield each worker's counters, labelled with its name. Counters of an unknown shape are left out."""
-    present = worker_status.present() or []
+    present = worker_status.alive_workers() or []
     workers = GaugeMetricFamily("maia_workers", "Workers, by state.", labels=["state"])
     for state in ("ready", "busy", "refuses", "late"):
         workers.add_metric([state], sum(worker_status.state(each) == state for each in present))

@@ -20,10 +20,10 @@ from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import read_answer
 from experiments.display.label_checks import describe_check
-from experiments.installation import actions, activity, dashboard, lists, waiting
+from experiments.installation import actions, activity, dashboard, lists, queue_status
 from experiments.installation.form import NewAutoencoder
 from experiments.judging.waiting import list_waiting
 from experiments.models import (
@@ -71,8 +71,8 @@ def overview(request: HtmxRequest) -> HttpResponse:
     known = {*request.GET.getlist("seen")} if request.htmx else set()
     parts = _draw_parts(request, known)
     if not request.htmx:
-        now, waiting, recent, workers, latest = parts
-        context = {"columns": [(now, latest, recent), (waiting, workers)]} | _read_weeks(request)
+        now, queue_status, recent, workers, latest = parts
+        context = {"columns": [(now, latest, recent), (queue_status, workers)]} | _read_weeks(request)
         return render(request, "installation/overview.html", context)
     changed = [part for part in parts if f"{part['name']}:{part['print']}" not in known]
     context = {"parts": changed, "oob": True}
@@ -92,7 +92,7 @@ def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, A
     """Return every part with name, fingerprint and HTML. The latest answer is drawn only if it is not `known`,
     because it costs more than all others."""
     role = access.role_in(request) or Role.VIEWER
-    names = Names(request.user)
+    names = SystemNameMasker(request.user)
     context = dashboard.read_dashboard() | {
         "names": names,
         "may_ask": role >= Role.RESEARCHER,
@@ -105,10 +105,10 @@ def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, A
     return [*({"name": name, "print": prints[name], "html": html[name]} for name in PARTS), latest]
 
 
-def _draw_latest(run: Run | None, names: Names, known: Container[str], *, acts: bool) -> dict[str, Any]:
+def _draw_latest(run: Run | None, names: SystemNameMasker, known: Container[str], *, acts: bool) -> dict[str, Any]:
     """Draw the newest answer as a card. Its fingerprint covers the run, its check, and what is hidden from the
     viewer."""
-    shown = run and (run.pk, run.ended, describe_check(run.label_check), names.hides(run), acts)
+    shown = run and (run.pk, run.ended, describe_check(run.label_check), names.is_masked(run), acts)
     found = {"name": LATEST, "print": blake2s(repr(shown).encode(), digest_size=8).hexdigest(), "html": ""}
     if run and f"{LATEST}:{found['print']}" not in known:
         answer = read_answer(run, names, dots=DOTS)
@@ -122,7 +122,7 @@ def show_status(request: HttpRequest) -> HttpResponse:
     """Return the number of active runs and whether a worker is alive. Every open page polls this."""
     access.require(request)
     models = list(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
-    return render(request, "display/pulse.html", {"worker": worker_status.is_here(), "models": models})
+    return render(request, "display/pulse.html", {"worker": worker_status.has_worker(), "models": models})
 
 
 # --- models ---
@@ -298,9 +298,9 @@ def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Job], None]) -> Htt
 def workers(request: HtmxRequest) -> HttpResponse:
     """Show the queue and the workers with their models and jobs. htmx polls the lists alone."""
     viewer = access.require(request)
-    workers = worker_status.present()
+    workers = worker_status.alive_workers()
     rows = None if workers is None else [worker_status.describe_worker(each) for each in workers]
     claiming = sum(each["state"] in ("ready", "busy") for each in rows or ())
     template = "installation/workers_now.html" if request.htmx else "installation/workers.html"
-    context = {"workers": rows, "claiming": claiming, "waiting": waiting.read_waiting(Names(viewer))}
+    context = {"workers": rows, "claiming": claiming, "waiting": queue_status.read_waiting(SystemNameMasker(viewer))}
     return render(request, template, context)

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Status
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, RowOut, Whole, Words, find
 from experiments.core.actors import Actor
 from experiments.installation import actions
@@ -59,7 +59,7 @@ class AutoencoderIn(Body):
 @router.get("/autoencoders", response=ListPage[AutoencoderOut], summary="List sparse auto-encoders")
 def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[AutoencoderOut]:
     """Lists those that were trained or added here, newest first."""
-    allow(request)
+    authorize(request)
     rows = SparseAutoencoderRow.objects.select_related("model")
     return page(request, rows, ["-pk"], paging, AutoencoderOut.from_orm)
 
@@ -67,7 +67,7 @@ def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[A
 @router.post("/autoencoders", response={202: JobOut}, summary="Train a sparse auto-encoder", tags=WORK)
 def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpResponse) -> Status[Any]:
     """A worker trains it. Its latents are then the units of the model sae:NAME."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     return ask_once(request, response, actor, lambda: actions.train_sparse(actor, SparseWish(**wish.model_dump())))
 
 
@@ -79,6 +79,6 @@ def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpR
 )
 def measure_autoencoder(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[Any]:
     """A worker writes its report on images that training here never saw."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     row = find(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
     return ask_once(request, response, actor, lambda: actions.measure_autoencoder(actor, row))

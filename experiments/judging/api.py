@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema, Status
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import Body, Id, RowNumber, RowOut, binary
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
@@ -65,14 +65,14 @@ class AnswerIn(Body):
 @router.get("/judging", response=list[OpenDeskOut], summary="List what people are asked to judge")
 def list_judging(request: HttpRequest) -> list[OpenDeskOut]:
     """Lists trials before label checks, newest first."""
-    user = allow(request)
+    user = authorize(request)
     return [OpenDeskOut.from_orm(row) for row in waiting.list_waiting(user)]
 
 
 @router.get("/judging/{kind}/{pk}/next", response=NextItemOut, summary="Read the next item to judge")
 def next_item(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
     """The response does not reveal whose a label is, how the unit responds to an image, or what others answered."""
-    user = allow(request)
+    user = authorize(request)
     return _find_next(user, kind, pk)
 
 
@@ -94,7 +94,7 @@ def _find_desk(kind: Kind, pk: int) -> Desk:
 def create_answer(request: HttpRequest, kind: Kind, pk: Id, given: AnswerIn) -> Status[NextItemOut]:
     """Requires the reviewer role. Returns the next item. Repeating the same answer changes nothing; a different
     answer is refused. The last missing answer of a label check makes a worker resume it."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.answer(Actor.behind(request, user), kind, pk, given.item, given.answer, given.seconds)
     return Status(201, _find_next(user, kind, pk))
@@ -103,7 +103,7 @@ def create_answer(request: HttpRequest, kind: Kind, pk: Id, given: AnswerIn) -> 
 @router.post("/judging/{kind}/{pk}/undo", response=NextItemOut, summary="Undo your last answer")
 def undo_answer(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
     """Returns the item of the deleted answer, which is the next one again."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.undo(Actor.behind(request, user), kind, pk)
     return _find_next(user, kind, pk)
@@ -113,7 +113,7 @@ def undo_answer(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
 def close_judging(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
     """Closes judging for all. Closing a trial is final, reveals which label is whose, and requires an admin. A label
     check is computed from the images judged so far; the person who asked for it and admins can close it."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     _find_desk(kind, pk)
     actions.close(Actor.behind(request, user), kind, pk)
     return _find_next(user, kind, pk)
@@ -124,5 +124,5 @@ def close_judging(request: HttpRequest, kind: Kind, pk: Id) -> NextItemOut:
 )
 def fetch_answers(request: HttpRequest, kind: Kind, pk: Id) -> HttpResponseBase:
     """Returns every answer and every item without one. Available once judging is closed."""
-    allow(request)
+    authorize(request)
     return answers_csv.send_answers(_find_desk(kind, pk))

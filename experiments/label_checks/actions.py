@@ -8,7 +8,7 @@ from django.db.models import Q
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
@@ -98,5 +98,5 @@ def go_on(check: LabelCheck) -> None:
     check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
     check.save(update_fields=["status", "reason", "waits_for_people"])
     # A fresh heartbeat, or the recovery job would enqueue it as well
-    LabelCheck.objects.filter(pk=check.pk).update(beat=tell_time())
+    LabelCheck.objects.filter(pk=check.pk).update(beat=database_now())
     ask_for("check_label", check.pk)

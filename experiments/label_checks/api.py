@@ -10,12 +10,12 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, binary, find
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import read_check, read_reading
 from experiments.label_checks import actions, lists
@@ -90,11 +90,11 @@ NAMED = (*R, *AUPRC, "base_rate", "generated_auc")
 SHARED = ("id", "text", "dataset", "split", "status", "reason", "created", "measured", "seconds", "cost", *NAMED)
 
 
-def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
+def _describe(row: LabelCheck, names: SystemNameMasker) -> dict[str, Any]:
     """Return the main scores, and the unit if the viewer may know it."""
     place = lists.place_of(row)
     # Without the place, the label can be read but not linked to the hidden system
-    if place is None or names.holds_back(*place):
+    if place is None or names.masks_unit(*place):
         model, layer, unit = None, None, None
     else:
         model, layer, unit = place
@@ -117,8 +117,8 @@ def list_label_checks(
     run: RowNumber | None = None,
 ) -> ListPage[CheckOut]:
     """Newest first. With `run`, all checks of its conclusion."""
-    user = allow(request)
-    names = Names(user)
+    user = authorize(request)
+    names = SystemNameMasker(user)
     numbers = {"unit": unit, "run": run}
     chosen = {"status": status or "", "model": model, "layer": layer}
     chosen |= {name: str(number) for name, number in numbers.items() if number is not None}
@@ -129,15 +129,15 @@ def list_label_checks(
 @router.get("/checks/{pk}", response=CheckResultOut, summary="Read a label check")
 def read_label_check(request: HttpRequest, pk: Id, full: bool = False) -> CheckResultOut:
     """`full` adds activation and answer for each natural image."""
-    user = allow(request)
-    return _shape(_find(pk), Names(user), full=full)
+    user = authorize(request)
+    return _shape(_find(pk), SystemNameMasker(user), full=full)
 
 
 def _find(pk: int) -> LabelCheck:
     return find(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
 
 
-def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultOut:
+def _shape(row: LabelCheck, names: SystemNameMasker, *, full: bool = False) -> CheckResultOut:
     found = hide_truth(read_check(row), lists.place_of(row), names)
     natural = found.natural
     tests = natural.other_tests if natural else None
@@ -164,7 +164,7 @@ def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
 @router.post("/checks", response={202: CheckResultOut}, summary="Ask for a label check")
 def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOut]:
     """Needs the role researcher. A label of a unit is tested once, however often it is requested."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     by, people = Actor.behind(request, user), wanted.judges if wanted.judge else 0
     if wanted.run is not None:
         check = actions.check_run(by, find(visible_to(Run.objects.all()), pk=wanted.run), people)
@@ -179,7 +179,7 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
         check = actions.check_label(by, unit, wanted.text, people)
     else:
         raise Refusal("invalid", "Choose what to check: a run, a label, or a unit with a text.")
-    return Status(202, _shape(_find(check.pk), Names(user)))
+    return Status(202, _shape(_find(check.pk), SystemNameMasker(user)))
 
 
 @router.get(
@@ -190,5 +190,5 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
 )
 def fetch_judged_image(request: HttpRequest, pk: Id, number: Id) -> HttpResponseBase:
     """Needs the role reviewer. Returns a PNG while people are asked. Its key is not revealed."""
-    allow(request, Role.REVIEWER)
+    authorize(request, Role.REVIEWER)
     return serve_question(request, pk, number)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import is_key
 from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import AXIS, SEEN, count_positives, describe_reading, describe_split, read_check
@@ -41,7 +41,7 @@ class HeadlineRow:
     lanes: Sequence[FloorLane] = ()
 
 
-def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
+def read_evidence(check: LabelCheck, names: SystemNameMasker) -> dict[str, Any]:
     """Return everything that the page shows of the result."""
     found = hide_truth(read_check(check), lists.place_of(check), names)
     natural, generated = found.natural, found.generated
@@ -71,10 +71,10 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
     }
 
 
-def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: Names) -> CheckResult:
+def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: SystemNameMasker) -> CheckResult:
     """Return the result without the text of the truth, if the viewer still has to judge this system."""
     natural = found.natural
-    if natural is None or natural.ceiling is None or (place is not None and not names.holds_back(*place)):
+    if natural is None or natural.ceiling is None or (place is not None and not names.masks_unit(*place)):
         return found
     return replace(found, natural=replace(natural, ceiling=replace(natural.ceiling, what=HIDDEN_TRUTH)))
 

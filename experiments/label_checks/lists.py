@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import HEAVY
 from experiments.models import CheckStatus, EvaluationItem, LabelCheck, Run
@@ -19,7 +19,7 @@ def place_of(row: EvaluationItem | LabelCheck) -> tuple[str, str, int] | None:
     return None if unit is None else (unit.layer.model.name, unit.layer.name, unit.number)
 
 
-def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]:
+def list_checks(params: Mapping[str, str], names: SystemNameMasker) -> QuerySet[LabelCheck]:
     """Return the checks that an address selects by status, model, layer, unit or run, newest first. Filters by place do
     not find hidden systems. A run selects all checks of its conclusion, by any judge."""
     rows = visible_to(LabelCheck.objects.select_related("unit__layer__model")).defer(*HEAVY)

@@ -14,7 +14,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb, list_authors
 from experiments.core.errors import ActionRefused, InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import HEAVY
 from experiments.label_checks import actions, lists
@@ -42,12 +42,12 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show one label check: main scores, surprising images, generated images."""
     user = access.require(request)
     row = get_object_or_404(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
-    names = Names(user)
+    names = SystemNameMasker(user)
     place = lists.place_of(row)
     # Deleting a unit deletes its checks
     assert place is not None, "a check goes with its unit"
     # The page is open to all; only the name and link of a hidden unit are replaced
-    hides = names.holds_back(*place)
+    hides = names.masks_unit(*place)
     called = registry.blind_name(registry.BLINDED_KIND, *place) if hides else str(row.unit)
     role = access.role_in(request) or Role.VIEWER
     context: dict[str, Any] = {
@@ -100,7 +100,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
     exist."""
     actor = Actor.of(request, actions.STARTS)
     of_run, of_label = _find_subject(run, label)
-    names = Names(actor.person)
+    names = SystemNameMasker(actor.person)
     problem = ""
     if request.method == "POST":
         try:
@@ -153,10 +153,10 @@ def _unit_of(label: Label) -> Unit:
     return unit
 
 
-def _name_subject(run: Run | None, label: Label | None, names: Names) -> str:
+def _name_subject(run: Run | None, label: Label | None, names: SystemNameMasker) -> str:
     if run is not None:
         return names.of(run)
     assert label is not None
     unit = _unit_of(label)
     place = (unit.layer.model.name, unit.layer.name, unit.number)
-    return registry.blind_name(registry.BLINDED_KIND, *place) if names.holds_back(*place) else str(unit)
+    return registry.blind_name(registry.BLINDED_KIND, *place) if names.masks_unit(*place) else str(unit)

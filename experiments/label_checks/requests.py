@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import F
 
 from experiments.core import compatibility
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.core.units_of_runs import find_unit_of
@@ -103,10 +103,10 @@ def request_check(
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
     images = {"dataset": method.dataset, "split": method.split}
     fields = {"unit": unit, "text": label, "options": method.options | cost, **images}
-    check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": tell_time()})
+    check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": database_now()})
     again = check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) or _is_outdated(check)
     if again and not check.waits_for_people:
-        LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=tell_time())
+        LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=database_now())
         check.refresh_from_db()
     if enqueue and check.status == CheckStatus.QUEUED:
         ask_for("check_label", check.pk)

@@ -20,7 +20,7 @@ from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.evaluations import actions
 from experiments.evaluations.lists import OPEN_ITEMS
 from experiments.models import Evaluation, EvaluationKind, ItemStatus
-from workers.jobs.evaluations.budget import find_cost
+from workers.jobs.evaluations.budget import total_cost
 from workers.record.evaluation_kinds import KINDS
 from workers.record.statuses import Status
 
@@ -42,7 +42,7 @@ class Step:
 
     @property
     def cost(self) -> float:
-        return find_cost(self.evaluation) if self.evaluation.pk else 0.0
+        return total_cost(self.evaluation) if self.evaluation.pk else 0.0
 
     @property
     def total(self) -> int:

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpResponse
 
-from experiments.api import problems, rates
-from experiments.core.bodies import REFUSED, UNKEPT
+from experiments.api import problems, throttling
+from experiments.core.request_limits import REFUSED, UNKEPT
 from experiments.mcp import entry
 from experiments.mcp.entry import Asker
 
@@ -63,7 +63,7 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
     except Exception as error:  # noqa: BLE001 - clients get every error as a problem of the API
         return problems.make_problem(asker.request("POST", ADDRESS, {}), error)
     # The limit of the API, counted by token
-    rate = rates.count(f"token:{token.pk}")
+    rate = throttling.count(f"token:{token.pk}")
     if rate is not None and rate.left < 0:
         words = f"{rate.limit} requests a minute are allowed. Try again in {rate.reset} s."
         return problems.answer("too-many", words, headers={"Retry-After": str(rate.reset)})

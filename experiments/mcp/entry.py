@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from ninja.errors import AuthenticationError
 
-from experiments.api.entry import Token, allow
+from experiments.api.auth import Token, authorize
 from experiments.models import ApiToken, Role, TokenScope
 
 Found = TypeVar("Found")
@@ -75,7 +75,7 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
         raise AuthenticationError
     found = Token().authenticate(request, who.token)
     request.auth = found  # type: ignore[attr-defined]
-    allow(request, role, scope)
+    authorize(request, role, scope)
     return found
 
 

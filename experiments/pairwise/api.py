@@ -10,10 +10,10 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import BeforeValidator
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import Evaluation, Judge, PairwiseTrial, TokenScope
@@ -165,7 +165,7 @@ class ResultsOut(RowOut):
 @router.get("/trials", response=ListPage[TrialOut], summary="List trials")
 def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[Paging]) -> ListPage[TrialOut]:
     """Newest first, filtered as on the page of trials."""
-    user = allow(request)
+    user = authorize(request)
     found = lists.trials_from(asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["-pk"], paging, TrialOut.from_orm)
 
@@ -174,7 +174,7 @@ def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Requires an admin. All who may judge are notified. `left_out` counts comparisons that are not included, by
     reason."""
-    by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
+    by = Actor.behind(request, authorize(request, actions.MANAGES, TokenScope.WRITE))
 
     def make() -> tuple[TrialOut, str]:
         typed = QueryDict(mutable=True)
@@ -193,7 +193,7 @@ def create_trial_of_evaluation(
 ) -> Status[object]:
     """Compares labels of the evaluation in pairs. Each pair is offered until the given number of people have judged
     it. Requires an admin. Once the trial is closed, its preferences are part of the evaluation's result."""
-    by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
+    by = Actor.behind(request, authorize(request, actions.MANAGES, TokenScope.WRITE))
     row = find(Evaluation.objects.all(), pk=pk)
 
     def make() -> tuple[TrialOut, str]:
@@ -206,7 +206,7 @@ def create_trial_of_evaluation(
 
 @router.get("/trials/{pk}", response=TrialOut, summary="Read a trial")
 def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
-    user = allow(request)
+    user = authorize(request)
     return TrialOut.from_orm(find(lists.trials(user), pk=pk))
 
 
@@ -216,7 +216,7 @@ def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
 @router.get("/trials/{pk}/judges", response=list[BackboneJudgeOut], summary="List the backbones that judge")
 def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
     """Lists the backbones that judge, with their progress."""
-    allow(request)
+    authorize(request)
     rows = lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)
     return [BackboneJudgeOut.from_orm(row) for row in rows]
 
@@ -225,7 +225,7 @@ def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
 def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJudgeOut]:
     """Judges the pairs that it has not judged yet, in the background. Asking again resumes it. Requires an admin,
     because it costs money."""
-    user = allow(request, actions.MANAGES, TokenScope.WRITE)
+    user = authorize(request, actions.MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     by, limit = Actor.behind(request, user), wanted.cost_limit
     judge = actions.ask_backbone(by, pk, wanted.backbone, limit, unpriced=wanted.unpriced)
@@ -235,7 +235,7 @@ def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJ
 @router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
 def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudgeOut:
     """Stops after the current pair; votes are kept. `number` is the id of the judge."""
-    user = allow(request, actions.MANAGES, TokenScope.WRITE)
+    user = authorize(request, actions.MANAGES, TokenScope.WRITE)
     judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
     actions.stop_backbone(Actor.behind(request, user), judge)
     return BackboneJudgeOut.from_orm(lists.judges(judge.trial).get(pk=judge.pk))
@@ -247,7 +247,7 @@ def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudge
 @router.get("/trials/{pk}/results", response=ResultsOut, summary="Read the results of a trial")
 def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     """Available once the trial is closed."""
-    allow(request)
+    authorize(request)
     row = find(PairwiseTrial.objects.all(), pk=pk)
     if row.closed is None:
         raise StateConflict(f"Trial {pk} is open: whose the labels are is hidden until it is closed.")

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
@@ -73,7 +73,7 @@ def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
 
     A filter by system does not match systems that are hidden from this person.
     """
-    told = ~Names(user).are_hidden_at(*_PLACE)
+    told = ~SystemNameMasker(user).are_hidden_at(*_PLACE)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
         "status": _by_status,
@@ -99,7 +99,7 @@ def _holds(condition: Q) -> Q:
 
 def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
     """Return the filter fields with their choices."""
-    pairs = Pair.objects.filter(unit__isnull=False).exclude(Names(user).are_hidden_at(*_PLACE)).order_by()
+    pairs = Pair.objects.filter(unit__isnull=False).exclude(SystemNameMasker(user).are_hidden_at(*_PLACE)).order_by()
     model = found.values.get("model", "")
     layers = pairs.filter(unit__layer__model__name=model).values_list("unit__layer__name", flat=True).distinct()
     models = pairs.values_list("unit__layer__model__name", flat=True).distinct()
@@ -137,7 +137,7 @@ def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, Tri
     for trial, profile in known:
         for each in images.get(profile, [])[:1]:
             found[trial].pictures.append(UnitPicture(reverse("thumbnail", args=[each.image_id, THUMBNAIL])))
-    told = pairs.filter(unit__isnull=False).exclude(Names(user).are_hidden_at(*_PLACE)).order_by("trial")
+    told = pairs.filter(unit__isnull=False).exclude(SystemNameMasker(user).are_hidden_at(*_PLACE)).order_by("trial")
     for trial, model, layer in told.values_list("trial", *_PLACE[:2]).distinct():
         found[trial].places.append(f"{model} / {layer}")
     return found

@@ -116,7 +116,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
         "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "total": sum(kinds.values()),
         "wanted": (row.judges_wanted or 0) * sum(kinds.values()),
         "full": judging.count_full(row),

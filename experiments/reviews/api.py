@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Whole, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
 from experiments.core import blindness
@@ -204,7 +204,7 @@ def _item_at(queue: int, number: int) -> ReviewItem:
 @router.get("/queues", response=ListPage[QueueOut], summary="List queues")
 def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[Paging]) -> ListPage[QueueOut]:
     """Newest first, filtered as on the Review page."""
-    user = allow(request)
+    user = authorize(request)
     found = queue_lists.queues_from(asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["-pk"], paging, QueueOut.from_orm)
 
@@ -212,7 +212,7 @@ def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[
 @router.post("/queues", response={201: QueueOut}, summary="Create a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Notifies named reviewers. Named runs that cannot be queued are refused; a filter leaves out runs of others."""
-    by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
+    by = Actor.behind(request, authorize(request, MAKES_QUEUES, TokenScope.WRITE))
 
     def make() -> tuple[QueueOut, str]:
         runs = _choose_runs(by, plan)
@@ -245,14 +245,14 @@ def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
 
 @router.get("/queues/{pk}", response=QueueOut, summary="Read a queue")
 def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
-    allow(request)
+    authorize(request)
     return _queue_read(pk)
 
 
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
     """Closes the queue for good and opens its reviews to the team. Requires the owner or an admin."""
-    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
+    user = authorize(request, MAKES_QUEUES, TokenScope.WRITE)
     actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     return _queue_read(pk)
 
@@ -260,7 +260,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
 @router.get("/queues/{pk}/items", response=ListPage[ItemOut], summary="List the items of a queue")
 def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: Query[Paging]) -> ListPage[ItemOut]:
     """In queue order, filtered as on the page of the queue."""
-    user = allow(request)
+    user = authorize(request)
     found = lists.items_from(find(ReviewQueue.objects.all(), pk=pk), asked.model_dump(exclude_none=True), user)
     return page(request, found.require_sense(), ["position"], paging, ItemOut.from_orm)
 
@@ -268,7 +268,7 @@ def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: 
 @router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Add a run to review")
 def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
     """Appends an ended run of yours to an open queue. Admins can add any run."""
-    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
+    user = authorize(request, MAKES_QUEUES, TokenScope.WRITE)
     run = find(visible_to(Run.objects.all()), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
     return Status(201, ItemOut.from_orm(actions.add_run(Actor.behind(request, user), run, pk)))
@@ -280,7 +280,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[Item
 @router.post("/queues/{pk}/next", response=ItemOut, summary="Reserve the next item")
 def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     """The item is yours until 20 minutes after your last save. Then another reviewer may get it."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     review = actions.take_next(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     if review is None:
         raise StateConflict("No item waits for you in this queue at the moment.")
@@ -290,21 +290,21 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
 @router.post("/queues/{pk}/undo", response=ReviewOut, summary="Undo your last submission")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
     """Turns your last submission here back into a draft, within ten minutes and until you see other reviews."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
 
 
 @router.post("/queues/{pk}/items/{number}/reserve", response=ReviewOut, summary="Reserve an item")
 def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Reserves this item. If it is yours already, its 20 minutes start anew."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.take_item(Actor.behind(request, user), _item_at(pk, number)))
 
 
 @router.get("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Read your review")
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Returns your own review, draft or submitted."""
-    user = allow(request)
+    user = authorize(request)
     return ReviewOut.from_orm(_find_review(_item_at(pk, number), user.pk))
 
 
@@ -312,7 +312,7 @@ def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
 def save_review(request: HttpRequest, pk: Id, number: Number, written: ReviewIn, response: HttpResponse) -> ReviewOut:
     """Requires the ETag of your review in If-Match, so that newer text is not overwritten. Returns the new ETag, for
     the next save or the submission."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
     fields = rubric.opinion_from(written.model_dump())
@@ -324,7 +324,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, written: ReviewIn,
 @router.post("/queues/{pk}/items/{number}/review/submit", response=ReviewOut, summary="Submit your review")
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """Submits the saved draft. Requires its ETag in If-Match."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
     by, fields, seq = Actor.behind(request, user), rubric.opinion_of(review), submission.run_seq
@@ -335,7 +335,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
 @router.post("/queues/{pk}/items/{number}/review/decline", response=ReviewOut, summary="Decline an item")
 def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
     """Leaves an item that you have reserved to another reviewer. The owner of the queue can read the reason."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     return ReviewOut.from_orm(actions.decline(Actor.behind(request, user), _item_at(pk, number).pk, declination.reason))
 
 
@@ -352,10 +352,10 @@ def _find_review(item: ReviewItem, user: int) -> Review:
 @router.get("/queues/{pk}/items/{number}/reviews", response=list[ReviewOut], summary="List the reviews of an item")
 def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
     """Lists the reviews that you may see: in a blind queue, none until yours is submitted or the item is complete."""
-    user = allow(request)
+    user = authorize(request)
     item = _item_at(pk, number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
-    blindness.note_shown(user, [item.pk])
+    blindness.record_disclosure(user, [item.pk])
     return [ReviewOut.from_orm(row) for row in rows]
 
 
@@ -364,7 +364,7 @@ def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut
 )
 def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[FinalOut]:
     """Newest first; the newest one counts. Empty while you must still review the run blind."""
-    user = allow(request)
+    user = authorize(request)
     item = _item_at(pk, number)
     hidden = Run.objects.filter(blindness.has_hidden_verdict(user), pk=item.run_id).exists()
     rows = item.adjudications.none() if hidden else item.adjudications.select_related("adjudicator")
@@ -375,7 +375,7 @@ def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[Fi
 def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: FinalIn) -> Status[FinalOut]:
     """The item must be complete or its queue closed. Requires an admin, or a reviewer who neither reviewed the item
     nor owns the run. A later final verdict replaces it."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), _item_at(pk, number)
     row = actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)
     return Status(201, FinalOut.from_orm(row))
@@ -388,10 +388,10 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
 def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
     """Alpha and Fleiss' kappa per criterion, and Cohen's kappa per pair of reviewers. In an open blind queue,
     available once you have submitted all your reviews."""
-    user = allow(request)
+    user = authorize(request)
     queue = find(ReviewQueue.objects.all(), pk=pk)
     if not blindness.may_see_agreement(user, queue):
         raise PermissionDenied("This queue is blind, and figures reveal other reviews. Submit your reviews first.")
-    blindness.note_shown(user, queue.items.values_list("pk", flat=True))
+    blindness.record_disclosure(user, queue.items.values_list("pk", flat=True))
     rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
     return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events, window
 from experiments.display.answers import render_answer
 from experiments.display.image_cards import ImageCard, find_strongest
@@ -32,7 +32,7 @@ NOUNS = {
 }
 
 
-def read_evidence(run: Run, names: Names, *, blind: bool) -> dict[str, Any]:
+def read_evidence(run: Run, names: SystemNameMasker, *, blind: bool) -> dict[str, Any]:
     """Return the evidence of a run. A `blind` viewer sees its label check only after submitting, because it would
     anchor them."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]

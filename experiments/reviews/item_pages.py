@@ -20,7 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.blindness import queues_of
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import actions, evidence, lists, reservation, rubric
@@ -78,7 +78,7 @@ def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) 
 def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of evidence and rubric. The rubric shows what was `typed`, else what is stored."""
     row = lists.item_rows([item], user)[0]
-    lists.note_shown([row], user)
+    lists.record_disclosure([row], user)
     mine, queue = row.mine, item.queue
     # The last event that the reviewer has seen; without a review, the last one when the run was queued
     since = mine.seq if mine else item.seen_seq
@@ -106,7 +106,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
         "may_settle": readable and not actions.why_not_settle(user, item),
-        **evidence.read_evidence(item.run, Names(user), blind=blindness.is_blind(user, item.run_id)),
+        **evidence.read_evidence(item.run, SystemNameMasker(user), blind=blindness.is_blind(user, item.run_id)),
     }
 
 

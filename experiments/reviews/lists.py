@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core import blindness
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.narrowing import ListFilter, Narrowed, narrow_down, offer_each, require_known
@@ -138,11 +138,11 @@ def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Nar
 
 def list_filters(queue: ReviewQueue, found: Narrowed, user: User) -> list[ListFilter]:
     """Return the filter fields of the item list with their choices."""
-    fields = run_fields(Run.objects.filter(review_items__queue=queue), found, Names(user))
+    fields = run_fields(Run.objects.filter(review_items__queue=queue), found, SystemNameMasker(user))
     return [*fields, ListFilter("verdict", "Verdict", verdicts.CHOICES)]
 
 
-def run_fields(runs: QuerySet[Run], found: Narrowed, names: Names) -> list[ListFilter]:
+def run_fields(runs: QuerySet[Run], found: Narrowed, names: SystemNameMasker) -> list[ListFilter]:
     """Return filter fields for the system and the agent of these runs. Hidden systems are no choice."""
     known, model = runs.order_by(), found.values.get("model", "")
     told = known.exclude(names.are_hidden())
@@ -176,7 +176,7 @@ def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
     return found
 
 
-def note_shown(rows: Sequence[ItemRow], user: User) -> None:
+def record_disclosure(rows: Sequence[ItemRow], user: User) -> None:
     """Record for which items the user was shown reviews of others. Items are recorded once."""
     if new := [row.item.pk for row in rows if any(review.reviewer_id != user.pk for review in row.opinions)]:
-        blindness.note_shown(user, new)
+        blindness.record_disclosure(user, new)

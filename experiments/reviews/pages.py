@@ -20,7 +20,7 @@ from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import verdicts
 from experiments.display.run_pictures import find_pictures
 from experiments.display.tables import ListColumn, choose_columns
@@ -205,7 +205,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     found = lists.items_from(row, request.GET.dict(), user)
     page = Page.of(request.GET, found.rows.count(), PER_PAGE)
     rows = lists.item_rows(list(found.rows[page.start : page.end]), user)
-    lists.note_shown(rows, user)
+    lists.record_disclosure(rows, user)
     columns = choose_columns(ITEM_COLUMNS, DEFAULT_ITEM_COLUMNS, request.GET.getlist("col"))
     # This person's drafts whose place went to another: they can be sent as additional reviews
     displaced = Review.objects.filter(item__queue=row, reviewer=user, state=ReviewState.DRAFT, slot=None)
@@ -224,7 +224,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "pictures": find_pictures(each.item.run_id for each in rows),
         "verdicts": verdicts.find_verdicts([each.item.run for each in rows], user),
         "named": row.reviewers.all(),
-        "chosen_by": "" if Names(user).hide_any(row) else row.filters,
+        "chosen_by": "" if SystemNameMasker(user).hide_any(row) else row.filters,
         "may_review": queues_of(user).filter(pk=pk).exists(),
         "may_close": actions.may_close(user, row),
         "drafts": displaced.select_related("item").order_by("item__position"),

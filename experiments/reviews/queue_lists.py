@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Avg, Count, Exists, F, OuterRef, Q, QuerySet
 
 from experiments.core import blindness
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
@@ -49,7 +49,7 @@ def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
 
     A filter by system does not match systems that are hidden from this person.
     """
-    names = Names(user)
+    names = SystemNameMasker(user)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
         "status": lambda text: _by_status(text, user),
@@ -77,7 +77,7 @@ def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
     """Return the filter fields with their choices."""
     owners = ReviewQueue.objects.order_by().values_list("owner__username", flat=True).distinct()
     return [
-        *run_fields(Run.objects.filter(review_items__isnull=False), found, Names(user)),
+        *run_fields(Run.objects.filter(review_items__isnull=False), found, SystemNameMasker(user)),
         ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
     ]
 
@@ -110,7 +110,7 @@ def read_contents(queues: Iterable[ReviewQueue], user: User) -> Mapping[int, Que
     for queue, run in first:
         if run in pictures:
             found[queue].pictures.append(pictures[run])
-    told = items.exclude(Names(user).are_hidden("run__"))
+    told = items.exclude(SystemNameMasker(user).are_hidden("run__"))
     for queue, model, layer in told.values_list("queue", "run__model", "run__layer").distinct():
         found[queue].places.append(f"{model} / {layer}")
     for queue, backbone, model in items.values_list("queue", "run__backbone", "run__backbone_model").distinct():

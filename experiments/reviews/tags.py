@@ -32,7 +32,7 @@ def system(context: template.Context, run: Run) -> str:
 @register.simple_tag(takes_context=True)
 def unit_page(context: template.Context, run: Run) -> str:
     """Return the URL of what a run studies; "" if the viewer has no such page."""
-    if names_in(context).hides(run):
+    if names_in(context).is_masked(run):
         return ""
     try:
         return reverse("unit", args=[run.model, run.layer, run.unit])

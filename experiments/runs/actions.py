@@ -13,7 +13,7 @@ from django.db import transaction
 from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.errors import InvalidFields
 from experiments.core.search_index.texts import keep_questions
 from experiments.models import Role, Run
@@ -42,7 +42,7 @@ def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
     for run in drafts:
         run.flow = drafts[0].flow or queue.flow_of(run)
     made = Run.objects.bulk_create(drafts)
-    Run.objects.filter(pk__in=[run.pk for run in made]).update(due=tell_time())  # not by this machine's clock
+    Run.objects.filter(pk__in=[run.pk for run in made]).update(due=database_now())  # not by this machine's clock
     keep_questions(made)
     transaction.on_commit(queue.ring)
 

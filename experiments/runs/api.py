@@ -13,15 +13,15 @@ from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.filters import read_filters, with_filters
 from experiments.api.versions import must_match
 from experiments.core import tagging
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFilters
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import cited_figures, verdicts
 from experiments.models import Experiment, Hypothesis, Observation, Role, Run, TokenScope
 from experiments.models.run import VERDICT_COLUMNS
@@ -174,7 +174,7 @@ SAME = (
 )
 
 
-def _run_out(names: Names, run: Run) -> RunOut:
+def _run_out(names: SystemNameMasker, run: Run) -> RunOut:
     return RunOut(
         system=names.of(run),
         versions=names.versions(run),
@@ -202,7 +202,7 @@ def _run_out(names: Names, run: Run) -> RunOut:
 def read_out(pk: int, viewer: User) -> RunOut:
     """A run; its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
-    found = _run_out(Names(viewer), row)
+    found = _run_out(SystemNameMasker(viewer), row)
     _fill_verdicts([found], viewer)
     found.recounted = [CitedOut(**vars(each)) for each in cited_figures.recount(row, row.conclusion)]
     return found
@@ -228,25 +228,27 @@ def list_runs(
     request: HttpRequest, asked: Query[RunFilters], order: Query[RunOrder], paging: Query[Paging]
 ) -> ListPage[RunOut]:
     """Filtered as on the page Runs."""
-    user = allow(request)
+    user = authorize(request)
     found = lists.runs_from(read_filters(asked), user)
     if found.problems:
         raise InvalidFilters(found.problems)
     rows = found.runs.select_related("owner").prefetch_related("tags")
-    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(_run_out, Names(user)))
+    shown = page(
+        request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(_run_out, SystemNameMasker(user))
+    )
     _fill_verdicts(shown.items, user)
     return shown
 
 
 @router.get("/runs/{pk}", response=RunOut, summary="Read a run")
 def read_run(request: HttpRequest, pk: Id) -> RunOut:
-    return read_out(pk, allow(request))
+    return read_out(pk, authorize(request))
 
 
 @router.get("/runs/{pk}/hypotheses", response=ListPage[HypothesisOut], summary="List the hypotheses of a run")
 def list_hypotheses(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[HypothesisOut]:
     """Round by round."""
-    allow(request)
+    authorize(request)
     rows = Hypothesis.objects.filter(run=find(Run.objects.all(), pk=pk))
     return page(request, rows, ["round", "number"], paging, HypothesisOut.from_orm)
 
@@ -277,38 +279,38 @@ def replace(request: HttpRequest, rows: QuerySet[Any], wanted: Tags, **which: An
 
 @router.get("/runs/{pk}/tags", response=Tags, summary="Read the tags of a run")
 def read_tags(request: HttpRequest, pk: Id) -> Tags:
-    allow(request)
+    authorize(request)
     return tags_of(find(Run.objects.all(), pk=pk))
 
 
 @router.put("/runs/{pk}/tags", response=Tags, summary="Set the tags of a run")
 def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """Replace all tags. Needs the ETag of the tags in If-Match, so that no edit of another user is lost."""
-    allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Run.objects.all(), wanted, pk=pk)
 
 
 @router.get("/runs/{pk}/experiments/{number}/tags", response=Tags, summary="Read the tags of an experiment")
 def read_experiment_tags(request: HttpRequest, pk: Id, number: Number) -> Tags:
-    allow(request)
+    authorize(request)
     return tags_of(find(Experiment.objects.all(), run=pk, number=number))
 
 
 @router.put("/runs/{pk}/experiments/{number}/tags", response=Tags, summary="Set the tags of an experiment")
 def set_experiment_tags(request: HttpRequest, pk: Id, number: Number, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match."""
-    allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Experiment.objects.all(), wanted, run=pk, number=number)
 
 
 @router.get("/observations/{pk}/tags", response=Tags, summary="Read the tags of an image that a run logged")
 def read_observation_tags(request: HttpRequest, pk: Id) -> Tags:
-    allow(request)
+    authorize(request)
     return tags_of(find(Observation.objects.all(), pk=pk))
 
 
 @router.put("/observations/{pk}/tags", response=Tags, summary="Set the tags of an image that a run logged")
 def set_observation_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match."""
-    allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    authorize(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Observation.objects.all(), wanted, pk=pk)

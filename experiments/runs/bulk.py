@@ -67,7 +67,7 @@ def act(request: HttpRequest) -> HttpResponse:
         return redirect(back)
     asked = {"verb": ACTIONS[name][0], "name": name, "tag": words, "count": count, "back": back, "query": query}
     keys, more = list(runs.values_list("pk", flat=True)), max(0, count - MAX_NAMED_RUNS)
-    return render(request, "runs/sure.html", asked | {"keys": keys, "runs": runs[:MAX_NAMED_RUNS], "more": more})
+    return render(request, "runs/confirm.html", asked | {"keys": keys, "runs": runs[:MAX_NAMED_RUNS], "more": more})
 
 
 def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:

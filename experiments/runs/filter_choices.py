@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 
 from django.db.models import QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.narrowing import Choice
 from experiments.models import Backbone, Member, Run, Tag
 
 
-def list_models(_: Mapping[str, str], names: Names) -> list[Choice]:
+def list_models(_: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
     return _pair(_list_named("model", names).distinct())
 
 
-def list_layers(values: Mapping[str, str], names: Names) -> list[Choice]:
+def list_layers(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
     """Return the layers of the chosen model that runs are about."""
     return _pair(_list_named("layer", names).filter(model=values.get("model", "")).distinct())
 
 
-def list_backbones(_: Mapping[str, str], __: Names) -> list[Choice]:
+def list_backbones(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
     """Return the backbones, and each model of those that have several."""
     backbones: list[Choice] = []
     for backbone in Backbone.objects.all():
@@ -32,15 +32,15 @@ def list_backbones(_: Mapping[str, str], __: Names) -> list[Choice]:
     return backbones
 
 
-def list_owners(_: Mapping[str, str], __: Names) -> list[Choice]:
+def list_owners(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
     return _pair(Member.objects.order_by("user__username").values_list("user__username", flat=True))
 
 
-def list_tags(_: Mapping[str, str], __: Names) -> list[Choice]:
+def list_tags(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
     return _pair(Tag.objects.values_list("name", flat=True))
 
 
-def _list_named(field: str, names: Names) -> QuerySet[Run, str]:
+def _list_named(field: str, names: SystemNameMasker) -> QuerySet[Run, str]:
     """Return this column of the runs whose system is not hidden from the viewer."""
     return Run.objects.exclude(names.are_hidden()).order_by(field).values_list(field, flat=True)
 

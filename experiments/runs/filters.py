@@ -13,7 +13,7 @@ from experiments.api.fields import Day, RowNumber, UnitNumber, Words
 from experiments.core.errors import InvalidInput
 from experiments.core.params import ROW_DIGITS, parse_number
 from experiments.core.search_index.words import parse_words as read_words
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import verdicts
 from experiments.display.narrowing import (
     WORDS_CHARS,
@@ -59,7 +59,7 @@ def _by_backbone(text: str) -> Q:
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
 
 
-def by_words(text: str, names: Names | None = None) -> Q:
+def by_words(text: str, names: SystemNameMasker | None = None) -> Q:
     if len(text) > WORDS_CHARS:
         raise InvalidInput(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
     if problem := read_words(text).problem:

@@ -12,7 +12,7 @@ from functools import partial
 from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.narrowing import Condition, list_conditions, narrow_down
@@ -51,16 +51,16 @@ class Filtered:
     values: dict[str, str]
     sort: str
     problems: dict[str, str] = field(default_factory=dict)
-    names: Names = field(default_factory=lambda: Names(None))
+    names: SystemNameMasker = field(default_factory=lambda: SystemNameMasker(None))
     """Names of systems for this viewer."""
 
 
-def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Names | None = None) -> Filtered:
+def runs_from(params: Mapping[str, str], viewer: User | None = None, names: SystemNameMasker | None = None) -> Filtered:
     """Return the runs that the parameters of an address select, sorted, with the verdicts that the viewer may see;
     without a viewer those that all users may. A run whose system is hidden in `names`, else from the viewer, is not
     found by it.
     """
-    names = names or Names(viewer)
+    names = names or SystemNameMasker(viewer)
     conditions = list_conditions(FILTERS)
     conditions |= {name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")}
     conditions |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
@@ -86,6 +86,6 @@ def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Qu
     return runs.order_by(turned, "-pk")
 
 
-def _by_system(names: Names, condition: Condition, text: str) -> Q:
+def _by_system(names: SystemNameMasker, condition: Condition, text: str) -> Q:
     """Runs by what they study, where the viewer may know it."""
     return condition(text) & ~names.are_hidden()

@@ -7,12 +7,12 @@ from typing import Annotated
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import Paging, open_cursor, seal
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.core.errors import InvalidInput
 from experiments.core.search_index import words
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.glossary import SECTIONS
 from experiments.models import SearchText, TextKind
 from experiments.search import finding
@@ -56,7 +56,7 @@ class Asked(Schema):
 @router.get("/search", response=Hits, summary="Search")
 def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
     """Every word and “quoted phrase” must occur; parts of words count, in any language."""
-    user = allow(request)
+    user = authorize(request)
     read = words.parse_words(asked.q)
     if read.problem:
         raise InvalidInput(read.problem, "q")
@@ -64,7 +64,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     cursor = str(open_cursor(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
     kinds = finding.count_kinds(found, read.terms, scope, user)
-    names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
+    names, rows = SystemNameMasker(user), SearchText.objects.select_related("run").in_bulk(found.keys)
     places = of_passages(rows.values())
     return Hits(
         items=[_describe_hit(rows[key], places[key], names) for key in found.keys if key in rows],
@@ -75,7 +75,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     )
 
 
-def _describe_hit(row: SearchText, url: str, names: Names) -> HitOut:
+def _describe_hit(row: SearchText, url: str, names: SystemNameMasker) -> HitOut:
     place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
     return HitOut(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)
 
@@ -91,7 +91,7 @@ class WordOut(Schema):
 @router.get("/glossary", response=list[WordOut], summary="Read the glossary")
 def read_glossary(request: HttpRequest) -> list[WordOut]:
     """Read the words that pages, API and commands share."""
-    allow(request)
+    authorize(request)
     return [
         WordOut(word=entry.word, meaning=entry.meaning, section=section.title)
         for section in SECTIONS

@@ -19,7 +19,7 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import StrIndex
 
 from experiments.core.search_index import backend
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import SearchText, TextKind
 from experiments.search import permissions
@@ -91,7 +91,7 @@ def find(
     Raises WrongCursor.
     """
     page = search(terms, scope, cursor, limit, viewer)
-    permissions.note_shown(viewer, page.keys)
+    permissions.record_disclosure(viewer, page.keys)
     return page
 
 
@@ -140,7 +140,7 @@ def find_newest(
     """
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if viewer and (scope.model or scope.layer or scope.unit is not None):
-        passages = passages.exclude(Names(viewer).are_hidden())
+        passages = passages.exclude(SystemNameMasker(viewer).are_hidden())
     matching = _compare_terms(passages, terms).filter(permissions.seen_by(viewer))
     # Oldest of the newest passages that are compared one by one; None if there are fewer passages
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)

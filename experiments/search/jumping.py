@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from experiments.core.blindness import may_see_agreement
 from experiments.core.search_index import words
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display import layout
 from experiments.display.run_pictures import THUMBNAIL, find_pictures
@@ -114,7 +114,7 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     # "run 12" means the run; "12 balls" are words
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
-    keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:MAX_OF_A_KIND])
+    keys = list(runs_matching(typed, SystemNameMasker(user)).order_by("-pk")[:MAX_OF_A_KIND])
     asked = Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())])
     rows = list(visible_to(asked).order_by("-pk"))
     rows.sort(key=lambda run: not (alone and run.pk == numbers[0]))

@@ -42,7 +42,7 @@ def _list_hidden_runs(viewer: User) -> QuerySet[Run, int]:
     return Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by().values_list("pk", flat=True)
 
 
-def note_shown(viewer: User | None, keys: Sequence[int]) -> None:
+def record_disclosure(viewer: User | None, keys: Sequence[int]) -> None:
     """Record that this person was shown these passages; if they are reviews, the person's own of the same items can
     no longer be taken back."""
     if viewer is None:
@@ -50,4 +50,4 @@ def note_shown(viewer: User | None, keys: Sequence[int]) -> None:
     reviews = SearchText.objects.filter(pk__in=keys, kind=TextKind.REVIEW).order_by().values_list("anchor", flat=True)
     if shown := [key for key in reviews if key]:
         items = Review.objects.filter(pk__in=shown).exclude(reviewer=viewer).values_list("item_id", flat=True)
-        blindness.note_shown(viewer, list(items))
+        blindness.record_disclosure(viewer, list(items))

@@ -11,11 +11,11 @@ from django.db.models.functions import Replace, StrIndex
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.search_index.normalize import normalize
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import RunSummary
 
 
-def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary, int]:
+def runs_matching(typed: str, names: SystemNameMasker | None = None) -> QuerySet[RunSummary, int]:
     """Return the keys of the runs in whose question, description, labels, model, layer or number every word occurs;
     all for no words. What `names` hide of a run does not count.
 

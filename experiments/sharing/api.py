@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from ninja import Field, Query, Router, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import Body, FullName, Id, RowOut, find
 from experiments.core.actors import Actor
 from experiments.models import Role, Run, Share, Study, TokenScope
@@ -56,7 +56,7 @@ class ShareMade(ShareOut):
 @router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a run")
 def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
     """Newest first, without the links themselves: only a hash of each is stored."""
-    allow(request, Role.RESEARCHER)
+    authorize(request, Role.RESEARCHER)
     rows = find(Run.objects.all(), pk=pk).shares.select_related("created_by")
     return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
 
@@ -64,7 +64,7 @@ def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
 @router.get("/shares", response=ListPage[ShareOut], summary="List all share links")
 def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
     """Lists links to all runs and studies, newest first. Requires an admin."""
-    allow(request, Role.ADMIN)
+    authorize(request, Role.ADMIN)
     return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, ShareOut.from_orm)
 
 
@@ -72,7 +72,7 @@ def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[Sha
 def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
     """Anyone with the link can read this run until the link expires or is revoked. Idempotency-Key is ignored,
     because repeating the response would require storing the link."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     made = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
     return Status(201, _share_made(request, *made))
@@ -81,7 +81,7 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
 @router.get("/studies/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a study")
 def list_study_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
     """Newest first, without the links themselves."""
-    allow(request, Role.RESEARCHER)
+    authorize(request, Role.RESEARCHER)
     rows = find(Study.objects.all(), pk=pk).shares.select_related("created_by")
     return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
 
@@ -90,7 +90,7 @@ def list_study_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Li
 def create_study_share(request: HttpRequest, pk: Id, wanted: StudyShareIn) -> Status[ShareMade]:
     """Anyone with the link can read this study and the transcripts of its runs, until the link expires or is
     revoked. Idempotency-Key is ignored."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     study, expires = find(Study.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     made = actions.share(actor, study, expires, names=wanted.show_names, comments=False)
     return Status(201, _share_made(request, *made))
@@ -105,6 +105,6 @@ def _share_made(request: HttpRequest, share: Share, token: str) -> ShareMade:
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
     """The link stops working. Revoking it again changes nothing. Allowed for the person who made it, the owner of
     what it shows, and admins."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     actions.revoke(actor, find(Share.objects.select_related("run", "study"), pk=pk))
     return Status(204, None)

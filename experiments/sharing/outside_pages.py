@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core.display_name import person
 from experiments.core.paging import Page
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.models import Event, Observation, Run, Share
@@ -118,7 +118,7 @@ def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpRe
 def _require_shown(share: Share, key: str) -> None:
     if share.study is None:
         runs = Run.objects.filter(pk=share.shared.pk)
-    elif has_exemplar(share.study, key, Names(None)):
+    elif has_exemplar(share.study, key, SystemNameMasker(None)):
         return
     else:
         runs = list_runs(share.study)
@@ -140,7 +140,7 @@ def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
 
 def _read_shared_study(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
     """All that the template shows."""
-    study, names, pictures = share.study, Names(None), SharedImages(token)
+    study, names, pictures = share.study, SystemNameMasker(None), SharedImages(token)
     assert study is not None, "a link to a run has another page"
     items = list_items(study, names)
     page = Page.of(params, len(items), parts.PAGE_SIZE)

@@ -12,7 +12,7 @@ from experiments.comments import lists as comment_lists
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.paging import Page
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import SIZES
 from experiments.display.answers import render_answer
 from experiments.display.events import render_events
@@ -52,13 +52,13 @@ def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str
     talks = threads(run, show_names=share.show_names) if speaks else {}
     shown = redact(events, Audience.LINK, show_names=share.show_names)
     pictures = SharedImages(token)
-    drawn = render_events(run, shown, Names(None), Audience.LINK, pictures)
+    drawn = render_events(run, shown, SystemNameMasker(None), Audience.LINK, pictures)
     return {
         **run_html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
         "share": share,
-        "answer": render_answer(run, Names(None), Audience.LINK, pictures) if page.number == 1 else "",
-        "names": Names(None),
+        "answer": render_answer(run, SystemNameMasker(None), Audience.LINK, pictures) if page.number == 1 else "",
+        "names": SystemNameMasker(None),
         "page": page,
         "events": [(html, talks.get(event.seq, [])) for event, html in drawn],
         "about_the_run": talks.get(None, []) if page.number == 1 else [],

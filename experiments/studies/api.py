@@ -11,14 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, RowNumber, UnitNumber, UserName, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Layer, Run, Study, StudyItem, TokenScope
 from experiments.studies import actions, lists
@@ -98,7 +98,7 @@ def _describe_row(row: Study) -> dict[str, Any]:
     return {"id": row.pk, "size": row.items.count()} | {name: getattr(row, name) for name in names}
 
 
-def _study_detail(row: Study, names: Names) -> StudyDetail:
+def _study_detail(row: Study, names: SystemNameMasker) -> StudyDetail:
     return StudyDetail(**_describe_row(row), items=[_item_out(each) for each in lists.list_items(row, names)])
 
 
@@ -143,26 +143,26 @@ def _draft_item(item: StudyItemIn, runs: dict[int, Run], layers: dict[tuple[str,
 @router.get("/studies", response=ListPage[StudyOut], summary="List studies")
 def list_studies(request: HttpRequest, filters: Query[StudyFilters], paging: Query[Paging]) -> ListPage[StudyOut]:
     """Newest first. `POST /exports` with `study` writes one as a folder."""
-    allow(request)
+    authorize(request)
     return page(request, lists.list_studies(filters.q or ""), ["-pk"], paging, _study_out)
 
 
 @router.get("/studies/{pk}", response=StudyDetail, summary="Read a study")
 def read_study(request: HttpRequest, pk: Id) -> StudyDetail:
     """Read a study with its items in order."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     return _study_detail(find(lists.list_studies(), pk=pk), names)
 
 
 @router.post("/studies", response={201: StudyDetail}, summary="Create a study")
 def create_study(request: HttpRequest, study: StudyIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Create a study of at most 200 units and runs."""
-    user = allow(request, actions.CHANGES, TokenScope.WRITE)
+    user = authorize(request, actions.CHANGES, TokenScope.WRITE)
 
     def make() -> tuple[StudyDetail, str]:
         actor = Actor.behind(request, user)
         row = actions.create_study(actor, study.title, _draft(study.items), study.text)
-        return _study_detail(row, Names(user)), reverse("api:read_study", args=[row.pk])
+        return _study_detail(row, SystemNameMasker(user)), reverse("api:read_study", args=[row.pk])
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -170,8 +170,8 @@ def create_study(request: HttpRequest, study: StudyIn, response: HttpResponse) -
 @router.patch("/studies/{pk}", response=StudyDetail, summary="Change a study")
 def change_study(request: HttpRequest, pk: Id, changed: StudyChange) -> StudyDetail:
     """Change your own study; admins may change any. Needs its ETag in If-Match, so that no other change is lost."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
-    names = Names(actor.user)
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
+    names = SystemNameMasker(actor.user)
     with transaction.atomic():
         _lock_as_read(request, actor, pk, names)
         drafts = None if changed.items is None else _draft(changed.items)
@@ -182,17 +182,17 @@ def change_study(request: HttpRequest, pk: Id, changed: StudyChange) -> StudyDet
 @router.post("/studies/{pk}/items", response=StudyDetail, summary="Add items to a study")
 def add_study_items(request: HttpRequest, pk: Id, added: StudyItemsIn) -> StudyDetail:
     """Add items at the end; those that it already has stay as they are."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
     row = find(lists.list_studies(), pk=pk)
     actions.add_items(actor, pk, _draft(added.items))
     row.refresh_from_db()
-    return _study_detail(row, Names(actor.user))
+    return _study_detail(row, SystemNameMasker(actor.user))
 
 
 @router.delete("/studies/{pk}/items/{number}", response={204: None}, summary="Remove an item of a study")
 def remove_study_item(request: HttpRequest, pk: Id, number: Id) -> Status[None]:
     """Remove an item by its `id`. Its unit or run stays."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
     row = find(Study.objects.all(), pk=pk)
     find(row.items.all(), pk=number)
     actions.remove_items(actor, pk, [number])
@@ -202,14 +202,14 @@ def remove_study_item(request: HttpRequest, pk: Id, number: Id) -> Status[None]:
 @router.delete("/studies/{pk}", response={204: None}, summary="Delete a study")
 def delete_study(request: HttpRequest, pk: Id) -> Status[None]:
     """Delete your own study; admins may delete any. Its units and runs stay. Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
     with transaction.atomic():
-        _lock_as_read(request, actor, pk, Names(actor.user))
+        _lock_as_read(request, actor, pk, SystemNameMasker(actor.user))
         actions.delete_study(actor, pk)
     return Status(204, None)
 
 
-def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: Names) -> None:
+def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: SystemNameMasker) -> None:
     """Raise Refusal if the study has changed since the client read it, PermissionDenied for another person's."""
     find(Study.objects.all(), pk=pk)
     must_match(request, _study_detail(actions.lock_study(actor, pk), names))

@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from django.utils.html import escape
 
 from experiments.core.display_name import person
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import SIZES
 from experiments.display.answers import render_answer
 from experiments.display.events import render_events
@@ -104,7 +104,7 @@ class PageImages:
 
 def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: bool = False, folder: str = "") -> None:
     """Write all files; `folder` ends in "/" or is empty. What is hidden from any person is left out."""
-    images, names = FolderImages(), Names(None)
+    images, names = FolderImages(), SystemNameMasker(None)
     items = list_items(study, names)
     keys = [each.run_id for each in items if each.run_id]
     total = len(keys) + 2
@@ -153,7 +153,7 @@ def _open_page(title: str, top: str) -> str:
 
 def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iterator[str]:
     """Draw the page of the study, with all its parts."""
-    names, pictures = Names(None), PageImages(images)
+    names, pictures = SystemNameMasker(None), PageImages(images)
     reader = parts.StudyReader(names, Audience.LINK, lambda run: f"runs/{run.pk}.html", pictures)
     yield _open_page(study.title, "")
     context = {
@@ -171,7 +171,7 @@ def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iter
 
 def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool) -> Iterator[str]:
     """Draw a run with its whole transcript, piece by piece."""
-    names, pictures = Names(None), PageImages(images, "../")
+    names, pictures = SystemNameMasker(None), PageImages(images, "../")
     yield _open_page(run.question[:120], "../")
     head = run_html.head(run) | {"names": names}
     yield render_to_string("exchange/exports/head.html", head if show_names else head | {"asked_by": ""})

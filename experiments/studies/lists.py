@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Exemplar, Layer, Role, Run, Study, StudyItem
@@ -47,7 +47,7 @@ def list_studies_of(layer: Layer, number: int) -> QuerySet[Study]:
     return rows.distinct()[:OFFERED_STUDIES]
 
 
-def draw_rows(rows: Iterable[Study], names: Names) -> list[StudySummary]:
+def draw_rows(rows: Iterable[Study], names: SystemNameMasker) -> list[StudySummary]:
     """Return rows of the list, with the same number of queries for a page as for one."""
     some = list(rows)
     items = StudyItem.objects.filter(study__in=some, position__lte=ROW_PICTURES)
@@ -62,7 +62,7 @@ def _choose(row: Study, items: Sequence[StudyItem], pictures: dict[int, str]) ->
     return [pictures[each.pk] for each in items if each.study_id == row.pk and each.pk in pictures]
 
 
-def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, str]:
+def find_item_pictures(items: Sequence[StudyItem], names: SystemNameMasker) -> dict[int, str]:
     """Return by key of the item its picture: the first exemplar of a unit, masked; the strongest image of a run."""
     runs = find_pictures(each.run_id for each in items if each.run_id)
     tiles = read_tiles(list(dict.fromkeys(each.place for each in items if each.place)), names)
@@ -80,22 +80,22 @@ def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, st
 # --- visible items ---
 
 
-def list_items(study: Study, names: Names) -> list[StudyItem]:
+def list_items(study: Study, names: SystemNameMasker) -> list[StudyItem]:
     """Return the items of a study in order, without those that are hidden from the reader of these names."""
     return _hold_back(list(study.items.select_related("unit__layer__model")), names)
 
 
-def _hold_back(items: Sequence[StudyItem], names: Names) -> list[StudyItem]:
+def _hold_back(items: Sequence[StudyItem], names: SystemNameMasker) -> list[StudyItem]:
     """Leave out hidden runs, and units whose name is an answer that people have yet to judge."""
     keys = {each.run_id for each in items if each.run_id}
     visible = set(visible_to(Run.objects.filter(pk__in=keys)).order_by().values_list("pk", flat=True))
     return [each for each in items if (each.run_id in visible if each.run_id else not _is_held_back(each, names))]
 
 
-def _is_held_back(item: StudyItem, names: Names) -> bool:
-    if names.holds_back(item.model, item.layer, item.number or 0):
+def _is_held_back(item: StudyItem, names: SystemNameMasker) -> bool:
+    if names.masks_unit(item.model, item.layer, item.number or 0):
         return True
-    return item.place is not None and names.holds_back(item.place[0].model.name, item.place[0].name, item.place[1])
+    return item.place is not None and names.masks_unit(item.place[0].model.name, item.place[0].name, item.place[1])
 
 
 def find_run(study: Study, pk: int) -> Run | None:
@@ -109,7 +109,7 @@ def list_runs(study: Study) -> QuerySet[Run]:
     return visible_to(Run.objects.filter(study_items__study=study).order_by())
 
 
-def has_exemplar(study: Study, key: str, names: Names) -> bool:
+def has_exemplar(study: Study, key: str, names: SystemNameMasker) -> bool:
     """True if the image is an exemplar, raw, masked or as a map, of a unit in the study that readers may see."""
     units = [each.unit_id for each in list_items(study, names) if each.unit_id]
     same = Q(image=key) | Q(masked=key) | Q(map=key)

@@ -16,7 +16,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key, parse_number
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Run, Study, StudyItem
 from experiments.studies import actions, lists, parts
@@ -33,7 +33,7 @@ TYPED = 30_000
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show all studies, newest first."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     rows = lists.list_studies(clean_text(request.GET.get("q", ""), 200))
     page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "q")
     context = {
@@ -50,7 +50,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def study(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a study as its readers see it, page by page."""
     user = access.require(request)
-    row, names = get_object_or_404(lists.list_studies(), pk=pk), Names(user)
+    row, names = get_object_or_404(lists.list_studies(), pk=pk), SystemNameMasker(user)
     items = lists.list_items(row, names)
     page = Page.of(request.GET.dict(), len(items), parts.PAGE_SIZE)
     hidden = frozenset(blindness.blinded_runs(user))
@@ -61,7 +61,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
         "parts": parts.draw_parts(items[page.start : page.end], reader, page.first),
         "page": page,
         "team": True,
-        "left_out": row.items.count() - len(lists.list_items(row, Names(None))),
+        "left_out": row.items.count() - len(lists.list_items(row, SystemNameMasker(None))),
         "may_share": may_ask,
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "breadcrumbs": [("Studies", reverse("studies")), (row.title, row.get_absolute_url())],
@@ -108,7 +108,7 @@ def _render_add(
     status: int = 200,
 ) -> HttpResponse:
     """Show the chosen units and runs, each of which can be left out, and the studies for them."""
-    shown, names = drafts[:MAX_ITEMS], Names(actor.user)
+    shown, names = drafts[:MAX_ITEMS], SystemNameMasker(actor.user)
     runs = [each.run for each in shown if each.run]
     pictures = find_pictures(run.pk for run in runs)
     context = {
@@ -165,7 +165,7 @@ def _render_edit(
     status: int = 200,
 ) -> HttpResponse:
     """Render the form; `typed` is the content of a refused one, with its problem."""
-    names = Names(actor.user)
+    names = SystemNameMasker(actor.user)
     items = lists.list_items(row, names)
     pictures = lists.find_item_pictures(items, names)
     runs = Run.objects.filter(pk__in=[each.run_id for each in items if each.run_id])

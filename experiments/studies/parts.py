@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import ImageUrls
 from experiments.display.answers import render_answer
 from experiments.display.image_cards import ImageCard, ImageSource
@@ -79,7 +79,7 @@ class StudyPart:
 class StudyReader:
     """The reader of a study, and the source of its images; for the team, images are at their own addresses."""
 
-    names: Names
+    names: SystemNameMasker
     audience: Audience
     find_run_address: RunAddress
     pictures: ImageSource | None = None
@@ -116,7 +116,7 @@ def _draw_run(run: Run, reader: StudyReader) -> RunPart:
     return RunPart(run, answer, reader.names.of(run), tasks.label(run.task), reader.find_run_address(run), check)
 
 
-def _read_units(items: Sequence[StudyItem], names: Names) -> Mapping[int, UnitPart]:
+def _read_units(items: Sequence[StudyItem], names: SystemNameMasker) -> Mapping[int, UnitPart]:
     """Return units by key of the item, in a constant number of queries."""
     placed = [(each, each.place) for each in items if each.place]
     tiles = read_tiles([place for _, place in placed if place], names)

@@ -17,7 +17,7 @@ from experiments.core import audit, outbox, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
-from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS, find_reached
+from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS, exceeded_budget_message
 from experiments.models import Flow, Job, JobKind, Role, Sweep, SweepPriority, SweepStatus
 from experiments.sweeps.form import NewSweep
 from workers.record.statuses import Status
@@ -82,7 +82,7 @@ def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = No
             )
         if budget:
             _set_budget(sweep, budget)
-        if reached := find_reached(sweep):
+        if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget to go on.")
         was_running = sweep.status == SweepStatus.RUNNING
         if was_running and not budget:
@@ -120,7 +120,7 @@ def retry(actor: Actor, pk: int, what: str = "failed") -> int:
         count = sweep.runs.filter(status=RETRIED[what]).count()
         if not count:
             raise StateConflict(f"No run of this sweep has {what}." if what == "failed" else "No run was stopped.")
-        if reached := find_reached(sweep):
+        if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget first.")
         set_status(sweep, SweepStatus.RUNNING)
         latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whatever machine executed it
@@ -144,7 +144,7 @@ def change(
             Flow.objects.filter(sweep=sweep).update(weight=priority)
         if budget:
             _set_budget(sweep, budget)
-            if sweep.status == SweepStatus.RUNNING and (reached := find_reached(sweep)):
+            if sweep.status == SweepStatus.RUNNING and (reached := exceeded_budget_message(sweep)):
                 set_status(sweep, SweepStatus.OUT_OF_BUDGET, reached)
         audit.record(actor, Verb.SWEEP_CHANGED, sweep, priority=sweep.get_priority_display(), **(budget or {}))
     return sweep

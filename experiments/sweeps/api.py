@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import (
     NO_NUL,
     Amount,
@@ -25,13 +25,13 @@ from experiments.api.fields import (
     find,
 )
 from experiments.api.filters import read_filters, with_filters
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
 from experiments.core.sweep_totals import MAX_TOKENS
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Sweep, TokenScope
-from experiments.runs.spread import Spread
+from experiments.runs.prediction_interval import PredictionInterval
 from experiments.sweeps import actions, lists
 from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import SweepForecast, predict, predict_rest
@@ -101,7 +101,7 @@ class RetryIn(Body):
     what: Literal["failed", "stopped"] = "failed"
 
 
-class SpreadOut(RowOut):
+class PredictionIntervalOut(RowOut):
     """The likeliest sum, and what nine of ten are at least and at most."""
 
     low: float
@@ -114,10 +114,10 @@ class SweepForecastOut(RowOut):
 
     units: int
     runs: int
-    seconds: SpreadOut | None = Field(description="of work, all runs together")
-    clock: SpreadOut | None = Field(description="seconds by the clock with the workers of this moment")
-    cost: SpreadOut | None
-    tokens: SpreadOut | None
+    seconds: PredictionIntervalOut | None = Field(description="of work, all runs together")
+    clock: PredictionIntervalOut | None = Field(description="seconds by the clock with the workers of this moment")
+    cost: PredictionIntervalOut | None
+    tokens: PredictionIntervalOut | None
     recorded: int
     unknown: list[str]
 
@@ -147,7 +147,7 @@ class SweepOut(RowOut):
     failed_runs: int
     stopped_runs: int
     active_runs: int
-    still_runs: int
+    suspended_runs: int
     checked_runs: int
     unchecked_runs: int
     left: int = Field(description="runs that have not ended")
@@ -198,8 +198,8 @@ def _shape(row: Any) -> SweepOut:
 
 
 def _shape_forecast(found: SweepForecast) -> SweepForecastOut:
-    def spread(each: Spread | None) -> SpreadOut | None:
-        return SpreadOut(low=each.low, usual=each.usual, high=each.high) if each else None
+    def spread(each: PredictionInterval | None) -> PredictionIntervalOut | None:
+        return PredictionIntervalOut(low=each.low, usual=each.usual, high=each.high) if each else None
 
     sums = {name: spread(getattr(found, name)) for name in ("seconds", "clock", "cost", "tokens")}
     return SweepForecastOut(
@@ -207,7 +207,7 @@ def _shape_forecast(found: SweepForecast) -> SweepForecastOut:
     )
 
 
-def _fill_form(wanted: SweepIn, names: Names) -> NewSweep:
+def _fill_form(wanted: SweepIn, names: SystemNameMasker) -> NewSweep:
     """The form of the page, filled in by a script."""
     typed = QueryDict(mutable=True)
     own = {"layers", "agents", "toolsets", "limits", "budget", "label_check", "unpriced"}
@@ -231,7 +231,7 @@ class SweepFilters(Schema):
 @router.get("/sweeps", response=ListPage[SweepOut], summary="List sweeps")
 def list_sweeps(request: HttpRequest, filters: Query[SweepFilters], paging: Query[Paging]) -> Any:
     """The newest first."""
-    allow(request)
+    authorize(request)
     rows = lists.sweeps_from(read_filters(filters)).require_sense()
     return page(request, rows, ["-pk"], paging, _shape)
 
@@ -239,8 +239,8 @@ def list_sweeps(request: HttpRequest, filters: Query[SweepFilters], paging: Quer
 @router.post("/sweeps/forecast", response=SweepForecastOut, summary="Forecast a sweep")
 def forecast_sweep(request: HttpRequest, wanted: SweepIn) -> SweepForecastOut:
     """How many units and runs, and what they will take. Nothing is started."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
-    form = _fill_form(wanted, Names(user))
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
+    form = _fill_form(wanted, SystemNameMasker(user))
     if not form.is_valid():
         wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
         raise InvalidFields("Nothing can be forecast: some of it needs another look.", wrong)
@@ -250,10 +250,10 @@ def forecast_sweep(request: HttpRequest, wanted: SweepIn) -> SweepForecastOut:
 @router.post("/sweeps", response={201: SweepOut}, summary="Start a sweep")
 def start_sweep(request: HttpRequest, wanted: SweepIn, response: HttpResponse) -> Status[object]:
     """Takes a researcher. Sent again with the same Idempotency-Key, it starts no other."""
-    by = Actor.behind(request, allow(request, actions.STARTS, TokenScope.RUN))
+    by = Actor.behind(request, authorize(request, actions.STARTS, TokenScope.RUN))
 
     def make() -> tuple[SweepOut, str]:
-        row = actions.start(by, _fill_form(wanted, Names(by.person)))
+        row = actions.start(by, _fill_form(wanted, SystemNameMasker(by.person)))
         return _shape(_find(row.pk)), reverse("api:read_sweep", args=[row.pk])
 
     return Status(201, answer_once(request, response, by.person, make))
@@ -262,9 +262,9 @@ def start_sweep(request: HttpRequest, wanted: SweepIn, response: HttpResponse) -
 @router.get("/sweeps/{pk}", response=SweepFoundOut, summary="Read a sweep")
 def read_sweep(request: HttpRequest, pk: Id) -> SweepFoundOut:
     """How far it is, what the rest will take, why runs failed, labels by likeness."""
-    user = allow(request)
+    user = authorize(request)
     row = _find(pk)
-    runs = lists.read_runs(row, Names(user))
+    runs = lists.read_runs(row, SystemNameMasker(user))
     groups = lists.group_runs(runs)[:MAX_GROUPS]
     return SweepFoundOut(
         sweep=_shape(row),
@@ -281,7 +281,7 @@ def read_sweep(request: HttpRequest, pk: Id) -> SweepFoundOut:
 @router.post("/sweeps/{pk}/pause", response=SweepOut, summary="Pause a sweep")
 def pause_sweep(request: HttpRequest, pk: Id) -> SweepOut:
     """Rounds under way end; no further one begins."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.pause(Actor.behind(request, user), _find(pk).pk)
     return _shape(_find(pk))
 
@@ -289,7 +289,7 @@ def pause_sweep(request: HttpRequest, pk: Id) -> SweepOut:
 @router.post("/sweeps/{pk}/resume", response=SweepOut, summary="Resume a sweep")
 def resume_sweep(request: HttpRequest, pk: Id) -> SweepOut:
     """A budget that is used up has to be raised first."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.resume(Actor.behind(request, user), _find(pk).pk)
     return _shape(_find(pk))
 
@@ -297,7 +297,7 @@ def resume_sweep(request: HttpRequest, pk: Id) -> SweepOut:
 @router.post("/sweeps/{pk}/stop", response=SweepOut, summary="Stop a sweep")
 def stop_sweep(request: HttpRequest, pk: Id) -> SweepOut:
     """Runs that have not ended are stopped; what is concluded stays."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.stop(Actor.behind(request, user), _find(pk).pk)
     return _shape(_find(pk))
 
@@ -305,7 +305,7 @@ def stop_sweep(request: HttpRequest, pk: Id) -> SweepOut:
 @router.post("/sweeps/{pk}/retry", response=SweepOut, summary="Retry runs of a sweep")
 def retry_sweep(request: HttpRequest, pk: Id, wanted: RetryIn) -> SweepOut:
     """Those that failed, or those that were stopped, go on where they were."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     actions.retry(Actor.behind(request, user), _find(pk).pk, wanted.what)
     return _shape(_find(pk))
 
@@ -313,7 +313,7 @@ def retry_sweep(request: HttpRequest, pk: Id, wanted: RetryIn) -> SweepOut:
 @router.patch("/sweeps/{pk}", response=SweepOut, summary="Change a sweep")
 def change_sweep(request: HttpRequest, pk: Id, wanted: SweepChangesIn) -> SweepOut:
     """Its priority or budget; one that is null is no limit."""
-    user = allow(request, actions.STARTS, TokenScope.RUN)
+    user = authorize(request, actions.STARTS, TokenScope.RUN)
     columns = {"cost": "cost_limit", "tokens": "token_limit", "seconds": "seconds_limit"}
     given = wanted.model_dump(exclude_unset=True)
     budget = {columns[name]: value for name, value in given.items() if name in columns}

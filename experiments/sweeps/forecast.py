@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from experiments.core import worker_status
 from experiments.models import Sweep
 from experiments.models.stored import Variant
-from experiments.runs.spread import RecordedRun, Spread, add, read_alike
+from experiments.runs.prediction_interval import PredictionInterval, RecordedRun, add, read_alike
 from experiments.sweeps.selection import count_units
 
 
@@ -18,10 +18,10 @@ class SweepForecast:
 
     units: int
     runs: int
-    seconds: Spread | None
+    seconds: PredictionInterval | None
     """Of work, all runs together."""
-    cost: Spread | None
-    tokens: Spread | None
+    cost: PredictionInterval | None
+    tokens: PredictionInterval | None
     recorded: int
     """Number of recorded runs behind it."""
     unknown: Sequence[str]
@@ -30,12 +30,12 @@ class SweepForecast:
     """Rounds that the current workers execute at once."""
 
     @property
-    def clock(self) -> Spread | None:
+    def clock(self) -> PredictionInterval | None:
         """Return wall-clock seconds, if the current workers do nothing else; None without any."""
         if self.seconds is None or not self.threads:
             return None
         at_once = min(self.threads, self.runs) or 1
-        return Spread(self.seconds.usual / at_once, self.seconds.high / at_once)
+        return PredictionInterval(self.seconds.usual / at_once, self.seconds.high / at_once)
 
 
 def predict(sweep: Sweep) -> SweepForecast:
@@ -54,8 +54,10 @@ def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
     recorded = [_read(sweep, variant) for variant in sweep.variants]
     unknown = [_name_variant(each) for each, rows in zip(sweep.variants, recorded, strict=True) if not rows]
 
-    def sum_up(values: Sequence[list[float]]) -> Spread | None:
-        return None if unknown else add([Spread.of(each, counts[place]) for place, each in enumerate(values)])
+    def sum_up(values: Sequence[list[float]]) -> PredictionInterval | None:
+        return (
+            None if unknown else add([PredictionInterval.of(each, counts[place]) for place, each in enumerate(values)])
+        )
 
     return SweepForecast(
         units,
@@ -67,7 +69,7 @@ def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
         unknown,
         sum(
             each.get("threads", 0)
-            for each in worker_status.present() or ()
+            for each in worker_status.alive_workers() or ()
             if worker_status.state(each) in ("ready", "busy")
         ),
     )

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 
 from experiments.core import compatibility, parts
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Backbone, Layer, Sweep
 from experiments.models.stored import Variant
 from experiments.runs.asking.form import OPTIONS, QueryForm, explain_no_ablation, find_layer
@@ -34,7 +34,7 @@ _SEVERAL = ("layer", "agent", "toolset")
 class NewSweep(SweepFields):
     """The limits apply to each run, the budget to the whole sweep."""
 
-    def __init__(self, data: QueryDict, names: Names, *, untouched: bool = False) -> None:
+    def __init__(self, data: QueryDict, names: SystemNameMasker, *, untouched: bool = False) -> None:
         """Fill in the form. One that is untouched is not checked."""
         initial = {name: data.getlist(name) if name in _SEVERAL else data[name] for name in data}
         super().__init__(None if untouched else data, initial=initial)

@@ -11,8 +11,8 @@ from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquer
 from django.db.models.functions import Coalesce
 
 from experiments.api.fields import RowNumber, Words
-from experiments.core.clock import tell_time
-from experiments.core.system_names import Names
+from experiments.core.clock import database_now
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Filter,
@@ -62,9 +62,9 @@ def sweeps_from(params: Mapping[str, str]) -> Narrowed:
 
 
 def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
-    """Each with how many of its runs stand how: `done_runs` concluded or reached a limit, `failed_runs`,
-    `stopped_runs`, `active_runs`, `still_runs`, `held_runs` of which a worker plays a round, `checked_runs` whose label
-    was measured, and `unchecked_runs` whose label is to be."""
+    """Add counts of runs by state: `done_runs` concluded or reached a limit, `failed_runs`, `stopped_runs`,
+    `active_runs`, `suspended_runs`, `held_runs` of which a worker plays a round, `checked_runs` whose label was
+    measured, and `unchecked_runs` whose label is still to be measured."""
 
     def count(condition: Q) -> Any:
         runs = Run.objects.filter(condition, sweep=OuterRef("pk")).order_by().values("sweep")
@@ -75,8 +75,8 @@ def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
         failed_runs=count(Q(status=Status.FAILED)),
         stopped_runs=count(Q(status=Status.CANCELLED)),
         active_runs=count(Q(status__in=ACTIVE)),
-        still_runs=count(Q(status__in=(Status.PAUSED, Status.WAITING))),
-        held_runs=count(Q(lease_expires__gt=tell_time())),
+        suspended_runs=count(Q(status__in=(Status.PAUSED, Status.WAITING))),
+        held_runs=count(Q(lease_expires__gt=database_now())),
         checked_runs=count(Q(label_check__pearson__isnull=False)),
         unchecked_runs=count(Q(label_check__status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING))),
     )
@@ -124,7 +124,7 @@ def state_of(row: Any) -> SweepState:
 
 def count_left(row: Any) -> int:
     """Return the number of unfinished runs of a row of `with_progress`, including those still to be created."""
-    laid_out_open: int = row.active_runs + row.still_runs
+    laid_out_open: int = row.active_runs + row.suspended_runs
     return laid_out_open + max(0, row.planned - row.laid_out)
 
 
@@ -176,7 +176,7 @@ class SweptRun:
         return is_beyond_chance(self.r, self.q)
 
 
-def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
+def read_runs(sweep: Sweep, names: SystemNameMasker) -> list[SweptRun]:
     """Return all runs of a sweep, in two queries, without those whose system the viewer is to judge blind."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")

@@ -19,16 +19,16 @@ from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.core.paging import Page
 from experiments.core.spreadsheets import cell, csv_header, csv_line
 from experiments.core.sweep_totals import BUDGETS
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
 from experiments.runs.lists import runs_from
-from experiments.sweeps import actions, drawing, lists, words
+from experiments.sweeps import actions, drawing, lists, summaries
 from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import predict, predict_rest
 from experiments.sweeps.form import NewSweep, list_agents
 from experiments.sweeps.selection import SelectionKind
-from experiments.units.stretches import read_stretches
+from experiments.units.unit_ranges import read_stretches
 from workers.record import tasks
 from workers.record.limits import DEFAULT_LIMITS
 
@@ -73,7 +73,7 @@ def new(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
-    form = NewSweep(given, Names(actor.person), untouched=not sent and len(request.GET) < 2)
+    form = NewSweep(given, SystemNameMasker(actor.person), untouched=not sent and len(request.GET) < 2)
     starts = sent and "start" in given
     if starts:
         with suppress(InvalidFields):
@@ -151,7 +151,7 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
         # Radio buttons, each with the fields of its own way of choosing units
         "ways": [(option, [form[name] for name in _OWN.get(option.data["value"], ())]) for option in form["choose"]],
         "run_limits": [form[name] for name in _RUN],
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
     }
 
 
@@ -159,7 +159,7 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """Show its progress and findings so far; parts of it are polled while it runs."""
     user = access.require(request)
-    row, names = _find(pk), Names(user)
+    row, names = _find(pk), SystemNameMasker(user)
     role = access.role_in(request) or Role.VIEWER
     runs = lists.read_runs(row, names)
     groups = lists.group_runs(runs)
@@ -181,9 +181,9 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "asked_every": ASKED_EVERY + row.laid_out // RUNS_A_SECOND,
         "left": left,
         "rest": predict_rest(row, left) if left else None,
-        "said": words.describe_progress(row),
+        "said": summaries.describe_progress(row),
         "progress": notify.read_progress(row.job),
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         "budgets": _read_budgets(row),
         "statuses": lists.count_statuses(row),
         "map": drawing.draw_map(row, layers, runs, groups, scheme),
@@ -207,9 +207,9 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "sweeps/page.html", context)
 
 
-def _name_unit(run: Run, names: Names) -> tuple[Run, str, str]:
+def _name_unit(run: Run, names: SystemNameMasker) -> tuple[Run, str, str]:
     """A run with its unit's name and address; no address where the viewer is to judge it unseen."""
-    return run, names.short(run), "" if names.hides(run) else reverse("unit", args=[run.model, run.layer, run.unit])
+    return run, names.short(run), "" if names.is_masked(run) else reverse("unit", args=[run.model, run.layer, run.unit])
 
 
 def _find(pk: int) -> Any:
@@ -221,7 +221,9 @@ def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
     found = []
     for (limit, (column, shape)), name in zip(BUDGETS.items(), ("cost", "tokens", "seconds"), strict=True):
         taken, most = getattr(row, column), getattr(row, limit)
-        wrote = [words.format_seconds(each) if name == "seconds" else shape.format(each) for each in (taken, most or 0)]
+        wrote = [
+            summaries.format_seconds(each) if name == "seconds" else shape.format(each) for each in (taken, most or 0)
+        ]
         found.append({"name": name, "column": limit, "taken": taken, "most": most, "said": wrote[0], "limit": wrote[1]})
     return found
 
@@ -232,7 +234,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = get_object_or_404(Sweep, pk=pk)
     lines = [csv_header(_COLUMNS)]
-    for run in lists.read_runs(row, Names(user)):
+    for run in lists.read_runs(row, SystemNameMasker(user)):
         labels, model = "; ".join(run.labels), row.selection.get("model", "")
         cells = (run.pk, model, run.layer, run.unit, run.agent, run.status.value, labels, run.r, run.q, run.cost)
         lines.append(csv_line(map(cell, cells)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import LabelCheck, Layer, Sweep
 from experiments.models.evaluation import DEVELOPMENT
 from experiments.models.stored import Selection
@@ -20,7 +20,7 @@ from experiments.sweeps.unit_list import read_unit_list
 from experiments.units import lists as unit_lists
 from experiments.units.bands import CheckBand, find_bands
 from experiments.units.states import UnitState, states
-from experiments.units.stretches import format_stretches, read_stretches
+from experiments.units.unit_ranges import format_ranges, read_stretches
 
 MAX_UNITS = 100_000
 """Units of one sweep."""
@@ -64,7 +64,7 @@ Chosen = Mapping[Layer, Sequence[int]]
 """Layer -> its units, in ascending order; none is empty."""
 
 
-def choose_units(choice: UnitChoice, names: Names) -> Chosen:
+def choose_units(choice: UnitChoice, names: SystemNameMasker) -> Chosen:
     """Return the selected units. Raises InvalidInput if there are none, or more than one sweep takes."""
     every = sum(layer.units for layer in choice.layers)
     found = _find_meant(choice, every, names)
@@ -81,7 +81,7 @@ def choose_units(choice: UnitChoice, names: Names) -> Chosen:
     return chosen
 
 
-def _find_meant(choice: UnitChoice, every: int, names: Names) -> Chosen:
+def _find_meant(choice: UnitChoice, every: int, names: SystemNameMasker) -> Chosen:
     match choice.choice:
         case SelectionKind.LIST:
             return read_unit_list(choice.listed, choice.layers)
@@ -120,7 +120,7 @@ def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
     return found
 
 
-def _filter(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
+def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int]]:
     """Select as the unit map does: in this state or band, and found by these words."""
     model = choice.layers[0].model
     band = next((each for each in CheckBand if each == choice.state), None)
@@ -142,7 +142,7 @@ def _filter(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
     return {layer: [number for number in range(layer.units) if is_meant(layer, number)] for layer in choice.layers}
 
 
-def _leave_out_good(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
+def _leave_out_good(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int]]:
     """Those none of whose labels reached the bound of r in a check, or was checked at all."""
     reached = LabelCheck.objects.filter(unit__layer__in=list(choice.layers), pearson__gte=choice.below)
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
@@ -162,7 +162,7 @@ def keep_choice(choice: UnitChoice, chosen: Chosen) -> Selection:
         "kind": choice.choice.value,
         "model": choice.layers[0].model.name if choice.layers else next(iter(chosen)).model.name,
         "layers": [layer.name for layer in chosen],
-        "units": {layer.name: format_stretches(units) for layer, units in chosen.items()},
+        "units": {layer.name: format_ranges(units) for layer, units in chosen.items()},
     }
     if choice.choice == SelectionKind.FILTER:
         kept |= {"state": choice.state, "words": choice.words}

@@ -13,14 +13,14 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, RowOut, UnitNumber, Words, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, Layer, Role, Run, TokenScope, Unit, UnitProfile
 from experiments.units import actions
@@ -118,15 +118,15 @@ def _list_units_with_labels() -> QuerySet[Unit]:
     return Unit.objects.filter(members__isnull=True).select_related("layer__model").prefetch_related(labels)
 
 
-def _unit_out(names: Names, unit: Unit) -> UnitOut:
-    is_hidden = names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)
+def _unit_out(names: SystemNameMasker, unit: Unit) -> UnitOut:
+    is_hidden = names.masks_unit(unit.layer.model.name, unit.layer.name, unit.number)
     return UnitOut(id=unit.pk, **_name_unit(unit.layer, unit.number, unit, is_hidden=is_hidden))
 
 
 @router.get("/units", response=ListPage[UnitOut], summary="Find units")
 def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> ListPage[UnitOut]:
     """List units that were asked about, by model, layer, number and words of their labels."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
     given = filters.model_dump(exclude_none=True)
     rows = _list_units_with_labels().filter(**{field: given[name] for name, field in fields.items() if name in given})
@@ -142,9 +142,9 @@ def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
 def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     """Read any unit of the layer, with its figures over each requested dataset."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     layer = find_layer(pk, number)
-    is_hidden = names.holds_back(layer.model.name, layer.name, number)
+    is_hidden = names.masks_unit(layer.model.name, layer.name, number)
     unit = _list_units_with_labels().filter(layer=layer, number=number).first()
     runs = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).count()
     return UnitDetail(
@@ -175,7 +175,7 @@ def list_exemplars(
     request: HttpRequest, pk: Id, number: Number, paging: Query[Paging], dataset: Words | None = None
 ) -> ListPage[ExemplarOut]:
     """Strongest first. Empty until a worker has written them: request that with POST."""
-    allow(request)
+    authorize(request)
     layer = find_layer(pk, number)
     rows = Exemplar.objects.filter(profile__unit__layer=layer, profile__unit__number=number)
     if dataset is not None:
@@ -189,7 +189,7 @@ def list_exemplars(
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
     """Ask a worker to measure the unit over a dataset. Asking again is harmless; read the unit to see when it is
     done."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.RUN))
     profile = actions.ask_for_exemplars(actor, find_layer(pk, number), number, over.dataset)
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
 
@@ -227,7 +227,7 @@ NOTHING_YET = SimilarUnits("", 0, 0, (), ())
 )
 def read_similar_units(request: HttpRequest, pk: Id, number: Number, dataset: Name) -> SimilarUnitsOut:
     """Needs the unit's exemplars over the dataset: request those first."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     layer = find_layer(pk, number)
     profile = UnitProfile.objects.filter(
         unit__layer=layer, unit__number=number, dataset__key=dataset, written__isnull=False
@@ -281,8 +281,8 @@ class LabelFilters(Schema):
 LABELS = Label.objects.select_related("run").prefetch_related("units")
 
 
-def _label_out(row: Label, names: Names | None = None) -> LabelOut:
-    is_hidden = bool(names and row.run and names.hides(row.run))
+def _label_out(row: Label, names: SystemNameMasker | None = None) -> LabelOut:
+    is_hidden = bool(names and row.run and names.is_masked(row.run))
     places = [] if is_hidden else sorted((unit.layer_id, unit.number) for unit in row.units.all())
     return LabelOut(
         id=row.pk,
@@ -297,7 +297,7 @@ def _label_out(row: Label, names: Names | None = None) -> LabelOut:
 @router.get("/labels", response=ListPage[LabelOut], summary="List labels", tags=LABELLED)
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
     """Newest first."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     rows = visible_to(LABELS.all())
     of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
     given = filters.model_dump(exclude_none=True)
@@ -311,14 +311,14 @@ def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Quer
 
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)
 def read_label(request: HttpRequest, pk: Id) -> LabelOut:
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     return _label_out(find(visible_to(LABELS.all()), pk=pk), names)
 
 
 @router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Create your own label, beside those of runs and imports."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
 
     def make() -> tuple[LabelOut, str]:
         places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
@@ -331,7 +331,7 @@ def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -
 @router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)
 def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
     """Edit your own label; admins may edit any. Needs the label's ETag in If-Match, so that no other edit is lost."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(actor, pk)
         must_match(request, _label_out(row))
@@ -342,7 +342,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
 def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
     """Delete your own label; admins may delete any. Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(actor, pk)
         must_match(request, _label_out(row))

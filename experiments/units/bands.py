@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import LabelCheck, Layer, Run, VisionModelRow
 from experiments.models.evaluation import DEVELOPMENT
@@ -57,7 +57,9 @@ def band_of_score(score: StoredScore) -> FunctionBand:
     return FunctionBand.PARTLY if is_near else FunctionBand.WRONG
 
 
-def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Mapping[int, Mapping[int, CheckBand]]:
+def find_bands(
+    model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker
+) -> Mapping[int, Mapping[int, CheckBand]]:
     """Return id of a layer -> number of a unit -> its band; without units that have no check, and those that the
     viewer has yet to judge blind."""
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}

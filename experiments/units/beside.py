@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.paging import Page
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, UnitProfile
 from experiments.units import lists, sheet
 from experiments.units.addresses import encode_name
@@ -48,7 +48,7 @@ class Side:
 @require_safe
 def beside(request: HttpRequest) -> HttpResponse:
     """Show the two layers, or the choices."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     layers = list(Layer.objects.select_related("model").order_by("model__name", "position"))
     by_key = {key_of(each): each for each in layers}
     asked = [by_key.get(request.GET.get(side, "")) for side in SIDES]
@@ -69,7 +69,7 @@ def key_of(layer: Layer) -> str:
     return f"{encode_name(layer.model.name)}/{encode_name(layer.name)}"
 
 
-def _read_both(request: HttpRequest, both: Sequence[Layer], names: Names) -> dict[str, Any]:
+def _read_both(request: HttpRequest, both: Sequence[Layer], names: SystemNameMasker) -> dict[str, Any]:
     """Return each side, and what they share."""
     colouring = colour_layers(read_scheme(request.GET.get("colour", "")), both, names)
     typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]

@@ -10,7 +10,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Label, LabelCheck, Layer, Run
@@ -37,15 +37,15 @@ class UnitCard:
 @cache_control(private=True, max_age=KEPT_SECONDS)
 def show_card(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """Show the card by itself, for the page that holds the link."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     card = _read_card(find_layer(name, layer_name, number), number, names)
     return render(request, "units/card.html", {"card": card, "tile": card.tile})
 
 
-def _read_card(layer: Layer, number: int, names: Names) -> UnitCard:
+def _read_card(layer: Layer, number: int, names: SystemNameMasker) -> UnitCard:
     """Return the card's content."""
     (tile,) = read_tiles([(layer, number)], names, PICTURES)
-    is_hidden = names.holds_back(layer.model.name, layer.name, number)
+    is_hidden = names.masks_unit(layer.model.name, layer.name, number)
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).order_by()
     statuses = [] if is_hidden else list(of_unit.values_list("status", flat=True))
     known = {state_of(status) for status in statuses}

@@ -18,7 +18,7 @@ from experiments.display.number_format import percent
 from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
 from experiments.models import CausalCheck, Dataset, Layer
-from experiments.units.stretches import format_stretches
+from experiments.units.unit_ranges import format_ranges
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
 
@@ -127,7 +127,7 @@ def read_section(
     return {
         "checks": checks,
         "shown": shown,
-        "with_others": format_stretches(others),
+        "with_others": format_ranges(others),
         "drawn": draw_check(shown) if shown else None,
         "progress": notify.read_progress(shown.job) if shown else None,
         "why_not": why_not,
@@ -158,7 +158,7 @@ def _draw(report: CausalReport) -> DrawnCausalCheck:
         figures=[_write_figures(name, effect) for name, effect in parts.items()] if not report.why else [],
         plot=_draw_classes(report.everywhere),
         classes=_list_classes(report.everywhere),
-        draws="; ".join(format_stretches(each) for each in report.draws),
+        draws="; ".join(format_ranges(each) for each in report.draws),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Status
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import AskedOnceOut, Body, Finite, Id, Name, Number, Whole, Words, find
 from experiments.core.actors import Actor
 from experiments.models import CausalCheck, Role, TokenScope
@@ -54,7 +54,7 @@ class CausalCheckOut(AskedOnceOut):
 )
 def list_causal_checks(request: HttpRequest, pk: Id, number: Number, paging: Query[Paging]) -> ListPage[CausalCheckOut]:
     """Checks that change the unit, alone or with others, newest first."""
-    allow(request)
+    authorize(request)
     layer = find_layer(pk, number)
     rows = CHECKS.filter(changed_units__layer=layer, changed_units__number=number)
     return page(request, rows, ["-pk"], paging, CausalCheckOut.from_orm)
@@ -62,7 +62,7 @@ def list_causal_checks(request: HttpRequest, pk: Id, number: Number, paging: Que
 
 @router.get("/causal-checks/{pk}", response=CausalCheckOut, summary="Read a causal check")
 def read_causal_check(request: HttpRequest, pk: Id) -> CausalCheckOut:
-    allow(request)
+    authorize(request)
     return CausalCheckOut.from_orm(find(CHECKS, pk=pk))
 
 
@@ -72,7 +72,7 @@ def read_causal_check(request: HttpRequest, pk: Id) -> CausalCheckOut:
 def ask_for_causal_check(request: HttpRequest, pk: Id, number: Number, wish: CausalCheckIn) -> Status[CausalCheckOut]:
     """Ask a worker to change the unit and measure the effect on the model's output. The same question is measured
     once."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.RUN))
     layer = find_layer(pk, number)
     units = read_units(layer, number, wish.others)
     question = check_question(layer, CausalQuestion(units, wish.factor, wish.reference, wish.seed))

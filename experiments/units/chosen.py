@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404
 
 from experiments.core.errors import StateConflict
 from experiments.core.params import clean_text, parse_key, parse_number
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Layer, Run
-from experiments.units.stretches import read_stretches
+from experiments.units.unit_ranges import read_stretches
 from workers.record.statuses import ENDED, Status
 
 Row = TypeVar("Row", bound=Model)
@@ -83,7 +83,7 @@ def put_together(
     return None
 
 
-def find_runs(layer: Layer, numbers: Sequence[int], names: Names, most: int) -> list[int]:
+def find_runs(layer: Layer, numbers: Sequence[int], names: SystemNameMasker, most: int) -> list[int]:
     """Return for each unit its newest run with a conclusion, else the newest ended one. Raises StateConflict with
     the problem."""
     if not numbers:

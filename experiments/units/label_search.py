@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.db.models import Q
 
 from experiments.core import queue
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Label, Layer
 from experiments.units import label_nearness
@@ -46,7 +46,7 @@ class FoundUnit:
     text: str
 
 
-def find_by_words(typed: str, names: Names, most: int = MAX_FOUND) -> list[FoundUnit]:
+def find_by_words(typed: str, names: SystemNameMasker, most: int = MAX_FOUND) -> list[FoundUnit]:
     """Return the units with the nearest labels, nearest first; equal ones by better check."""
     words = read_words(typed)
     if not words:
@@ -59,7 +59,7 @@ def find_by_words(typed: str, names: Names, most: int = MAX_FOUND) -> list[Found
     return _list_found(pairs, nearness, names, most)
 
 
-def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
+def _read_pairs(meant: Q, names: SystemNameMasker) -> Sequence[tuple[int, int, str]]:
     """Return layer, number and label of each pair of unit and label that `meant` selects and that is not hidden."""
     rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__"))
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
@@ -89,7 +89,7 @@ def _find_share(word: str, said: frozenset[str]) -> float:
 
 
 def _list_found(
-    pairs: Iterable[tuple[int, int, str]], nearness: Mapping[str, float], names: Names, most: int
+    pairs: Iterable[tuple[int, int, str]], nearness: Mapping[str, float], names: SystemNameMasker, most: int
 ) -> list[FoundUnit]:
     """Return the units of these pairs, each with its nearest label."""
     best: dict[Place, tuple[float, str]] = {}
@@ -116,7 +116,7 @@ class Meant:
     problem: str = ""
 
 
-def find_by_meaning(typed: str, names: Names, most: int = MAX_FOUND) -> Meant:
+def find_by_meaning(typed: str, names: SystemNameMasker, most: int = MAX_FOUND) -> Meant:
     """Return the units whose labels are near in meaning; the first call asks a worker."""
     if not typed.strip():
         return Meant()

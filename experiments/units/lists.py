@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from experiments.core import compatibility, queue
 from experiments.core.params import parse_number
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import (
     Dataset,
@@ -84,7 +84,7 @@ def list_breadcrumbs(
     return found
 
 
-def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
+def find(typed: str, layers: Sequence[Layer], names: SystemNameMasker) -> dict[int, set[int]]:
     """Return the units of these layers with this number, or whose name or one of whose labels contains all the
     words."""
     words = typed.split()[:MAX_WORDS]
@@ -106,7 +106,7 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     return {layer: numbers for layer, numbers in found.items() if numbers}
 
 
-def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
+def find_labels(numbers: Numbers, names: SystemNameMasker) -> dict[tuple[int, int], list[str]]:
     """Return the labels of these units, newest first; without labels of runs for units that the viewer has yet to
     judge blind."""
     if not any(numbers.values()):
@@ -133,7 +133,7 @@ def shorten_labels(labels: Sequence[str]) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
-def list_units(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[ListedUnit]:
+def list_units(numbers: Numbers, layers: Sequence[Layer], names: SystemNameMasker) -> list[ListedUnit]:
     """Return the first of these units with their labels."""
     pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
     some: dict[int, list[int]] = {}
@@ -191,7 +191,7 @@ class SimilarUnits:
     problem: str = ""
 
 
-def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits | None:
+def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: SystemNameMasker) -> SimilarUnits | None:
     """Return similar units; None while a worker computes them. Results older than an index are computed again, and
     shown meanwhile."""
     of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
@@ -202,7 +202,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names
     return None if profile.compared is None else _read_similar(profile, layers, names)
 
 
-def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits:
+def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: SystemNameMasker) -> SimilarUnits:
     neighbours: dict[str, Any] = profile.neighbours
     rows = [row for kind in ("same", "others") for row in neighbours.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}

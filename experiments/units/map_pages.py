@@ -19,7 +19,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.core.paging import Page
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Dataset, Layer, Role, VisionModelRow
 from experiments.units import actions, chosen, drawing, lists, sheet
 from experiments.units.beside import key_of
@@ -28,8 +28,8 @@ from experiments.units.drawing import UnitSelection
 from experiments.units.schemes import Colouring, colour_units, list_schemes, read_scheme
 from experiments.units.sheet import SORTS, SheetFilter
 from experiments.units.states import count_states, states
-from experiments.units.stretches import format_stretches
 from experiments.units.tiles import make_tiles, read_layer_facts
+from experiments.units.unit_ranges import format_ranges
 
 PER_PAGE = 192
 """Tiles of one page of a sheet."""
@@ -42,7 +42,7 @@ WORK = "layer-work"
 @require_safe
 def model(request: HttpRequest, name: str) -> HttpResponse:
     """Show the network: every layer, every unit a square in the colour of its state."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     row = get_object_or_404(VisionModelRow, name=name)
     layers = list(row.layers.select_related("model"))
     context = _read_map(request, row, layers, names)
@@ -63,7 +63,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
     """Show one layer: a sheet of tiles, or a map of links; htmx gets the progress of its exemplars."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     row = lists.find_layer(name, layer_name)
     work = _read_work(request, row)
     if request.htmx.target == WORK:
@@ -86,7 +86,7 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
         "asked": asked,
         "sorts": SORTS.items(),
         "count": len(numbers),
-        "all_numbers": format_stretches(numbers),
+        "all_numbers": format_ranges(numbers),
         "is_filtered": len(numbers) < row.units,
         "tested": facts.tested,
         "beyond_chance": facts.beyond_chance,
@@ -97,7 +97,9 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
     return render(request, "units/layer.html", context)
 
 
-def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
+def _read_map(
+    request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker
+) -> dict[str, Any]:
     """Return what all maps share: colours, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]
     asked = request.GET.get("state", "")
@@ -147,7 +149,7 @@ def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
         "progress": notify.read_progress(job),
         "written": lists.count_measured(row, dataset) if dataset else 0,
         "may_ask": (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER,
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
     }
 
 
@@ -169,7 +171,7 @@ def layer_exemplars(request: HttpRequest, name: str, layer_name: str) -> HttpRes
 @require_POST
 def choose(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """Compare the runs of chosen units, or queue them for review."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     row = lists.find_layer(name, layer_name)
     numbers = chosen.read_numbers(request.POST, row)
     comparing = request.POST.get("act") == "compare"
@@ -187,7 +189,7 @@ def choose(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
 @never_cache
 def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """Open a random unit of the layer that has no label, was not asked about and is not known to be dead."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     row = lists.find_layer(name, layer_name)
     known = states(row.model, [row], names)[row.pk]
     left = [number for number in range(row.units) if number not in known]

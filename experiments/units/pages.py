@@ -17,7 +17,7 @@ from experiments.core import access, compatibility, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.answers import read_answer
@@ -93,14 +93,14 @@ def _render_unit(
 ) -> HttpResponse:
     """Render the page; `typed` is the content of a refused causal check form, with its problem."""
     role = access.role_in(request) or Role.VIEWER
-    names = Names(request.user)
+    names = SystemNameMasker(request.user)
     context: dict[str, Any] = {
         "layer": row,
         "model": row.model,
         "number": number,
         "name": row.name_of(number),
         "may_ask": role >= Role.RESEARCHER,
-        "worker": worker_status.is_here(),
+        "worker": worker_status.has_worker(),
         **(_read_measured(request, row, number, names) if row.takes_images else {"exemplar_mean": None}),
     }
     if request.htmx.target == MEASURED:
@@ -113,7 +113,7 @@ def _render_unit(
     return render(request, "units/unit.html", context | known, status=status)
 
 
-def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
+def _read_measured(request: HttpRequest, layer: Layer, number: int, names: SystemNameMasker) -> dict[str, Any]:
     """Return the unit over the requested dataset, or the one that says most."""
     datasets = list(Dataset.objects.all())
     profiles = UnitProfile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "dataset")
@@ -145,7 +145,7 @@ def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names
     return context | _describe_profile(context, layer, names)
 
 
-def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> dict[str, Any]:
+def _describe_profile(context: Mapping[str, Any], layer: Layer, names: SystemNameMasker) -> dict[str, Any]:
     """Return exemplars, histogram and neighbours of the profile; None if unknown."""
     profile: UnitProfile = context["profile"]
     exemplars: Sequence[Exemplar] = context["exemplars"]
@@ -162,12 +162,12 @@ def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) ->
 
 
 def _read_known(
-    request: HttpRequest, layer: Layer, number: int, exemplar_mean: float | None, names: Names
+    request: HttpRequest, layer: Layer, number: int, exemplar_mean: float | None, names: SystemNameMasker
 ) -> dict[str, Any]:
     """Return runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number))
-    is_hidden = names.holds_back(layer.model.name, layer.name, number)
+    is_hidden = names.masks_unit(layer.model.name, layer.name, number)
     of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from django.db.models import Q, QuerySet
 
 from experiments.core import blindness
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Layer, Outcome, Run
 from experiments.units.colours import Colour
@@ -48,7 +48,7 @@ Reviews = Mapping[int, Mapping[int, ReviewColour]]
 _Row = tuple[str, str, int, ReviewColour]
 
 
-def find_reviews(layers: Sequence[Layer], names: Names) -> Reviews:
+def find_reviews(layers: Sequence[Layer], names: SystemNameMasker) -> Reviews:
     """Return the verdicts that this viewer may see on the units of these layers, of one model or several."""
     ids = {(layer.model.name, layer.name): layer.pk for layer in layers}
     found: dict[int, dict[int, ReviewColour]] = {pk: {} for pk in ids.values()}
@@ -58,19 +58,19 @@ def find_reviews(layers: Sequence[Layer], names: Names) -> Reviews:
     return found
 
 
-def _list_waiting(layers: Sequence[Layer], names: Names) -> list[_Row]:
+def _list_waiting(layers: Sequence[Layer], names: SystemNameMasker) -> list[_Row]:
     runs = _find_runs(layers, names).filter(review_items__complete=False, review_items__queue__closed=None)
     places = runs.order_by().values_list("model", "layer", "unit").distinct()
     return [(*place, ReviewColour.WAITING) for place in places]
 
 
-def _list_verdicts(layers: Sequence[Layer], names: Names) -> list[_Row]:
+def _list_verdicts(layers: Sequence[Layer], names: SystemNameMasker) -> list[_Row]:
     """Return verdicts, oldest run first, so that the newest one wins."""
     runs = _find_runs(layers, names).exclude(verdict="").exclude(blindness.has_hidden_verdict(names.viewer))
     rows = runs.order_by("pk").values_list("model", "layer", "unit", "verdict")
     return [(model, layer, unit, _OF_VERDICTS[Outcome(verdict)]) for model, layer, unit, verdict in rows]
 
 
-def _find_runs(layers: Sequence[Layer], names: Names) -> QuerySet[Run]:
+def _find_runs(layers: Sequence[Layer], names: SystemNameMasker) -> QuerySet[Run]:
     meant = Q(model__in={layer.model.name for layer in layers}, layer__in={layer.name for layer in layers})
     return visible_to(Run.objects.filter(meant)).exclude(names.are_hidden())

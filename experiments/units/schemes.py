@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, UnitProfile, VisionModelRow
 from experiments.units.bands import CheckBand, FunctionBand, find_bands, find_function_bands
 from experiments.units.colours import Colour
@@ -90,7 +90,7 @@ def read_scheme(asked: str) -> str:
     return asked if asked in SCHEMES else "state"
 
 
-def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouring:
+def colour_layers(scheme: str, layers: Sequence[Layer], names: SystemNameMasker) -> Colouring:
     """Colour layers of several models: a colour has the same meaning in all of them."""
     if scheme == "label":
         return _colour_by_label(layers, names)
@@ -98,7 +98,7 @@ def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouri
     return Colouring(scheme, {pk: some for part in parts for pk, some in part.known.items()}, parts[0].rest)
 
 
-def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Colouring:
+def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker) -> Colouring:
     """Colour the units of these layers of the model by one scheme, as this viewer may see them."""
     if scheme == "check" and layers and not any(layer.takes_images for layer in layers):
         return Colouring(scheme, find_function_bands(layers), FunctionBand.NONE)
@@ -113,7 +113,7 @@ def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], na
     return Colouring("state", states(model, layers, names), UnitState.NEW)
 
 
-def _colour_by_label(layers: Sequence[Layer], names: Names) -> Colouring:
+def _colour_by_label(layers: Sequence[Layer], names: SystemNameMasker) -> Colouring:
     labels = choose_labels(Q(unit__layer__in=layers), names)
     places = list(labels)
     groups = group_labels((at, labels[place].text) for at, place in enumerate(places))

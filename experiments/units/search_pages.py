@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from ninja import Field, Query, Router, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import Words
 from experiments.core import access
 from experiments.core.access import HtmxRequest
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Label
 from experiments.units import label_nearness, label_search
 from experiments.units.label_search import FoundUnit, Meant
@@ -27,7 +27,7 @@ router = Router(tags=["Units"])
 @require_safe
 def search(request: HtmxRequest) -> HttpResponse:
     """Show units found by the words of their labels; by meaning once a worker has compared them."""
-    names = Names(access.require(request))
+    names = SystemNameMasker(access.require(request))
     typed = request.GET.get("q", "").strip()[: label_nearness.MAX_WORDS_CHARS]
     meant = label_search.find_by_meaning(typed, names)
     context: dict[str, Any] = {"typed": typed, "meant": meant}
@@ -72,7 +72,7 @@ class UnitQuery(Schema):
 @router.get("/units/search", response=UnitsOut, summary="Find units by what they respond to")
 def search_units(request: HttpRequest, asked: Query[UnitQuery]) -> dict[str, Any]:
     """Search the labels of all models: by their words, and by their meaning if a worker can compare that."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     meant: Meant = label_search.find_by_meaning(asked.q, names)
     by_meaning = {"waiting": meant.waiting, "problem": meant.problem, "units": list(map(_found_out, meant.found))}
     words = label_search.find_by_words(asked.q, names)

@@ -7,18 +7,18 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import Id, Words, find
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, Role, TokenScope
 from experiments.units import actions, lists, sheet
 from experiments.units.api import Over
 from experiments.units.drawing import UnitSelection
 from experiments.units.schemes import colour_units, read_scheme
 from experiments.units.sheet import SheetFilter
-from experiments.units.stretches import format_stretches
 from experiments.units.tiles import UnitTile, make_tiles, read_layer_facts
+from experiments.units.unit_ranges import format_ranges
 
 router = Router(tags=["Units"])
 MAX_PAGE_SIZE = 200
@@ -73,7 +73,7 @@ class SheetFilters(Schema):
 @router.get("/layers/{pk}/sheet", response=SheetOut, summary="List the units of a layer")
 def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters]) -> dict[str, Any]:
     """Every matching unit of the layer, asked about or not."""
-    names = Names(allow(request))
+    names = SystemNameMasker(authorize(request))
     layer = find(Layer.objects.select_related("model"), pk=pk)
     colouring = colour_units(read_scheme(filters.colour or ""), layer.model, [layer], names)
     state = next((each for each in colouring.colours if each == filters.state), None)
@@ -87,7 +87,7 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     items = [_tile_out(tile, colouring.say(known.get(tile.number, colouring.rest))) for tile in tiles]
     return {
         "count": len(numbers),
-        "numbers": format_stretches(numbers),
+        "numbers": format_ranges(numbers),
         "items": items,
         "tested": facts.tested,
         "beyond_chance": facts.beyond_chance,
@@ -123,6 +123,6 @@ class WorkOut(Schema):
 def ask_for_layer_exemplars(request: HttpRequest, pk: Id, over: Over) -> Status[WorkOut]:
     """Ask a worker to measure every unit of the layer over a dataset. Existing results are kept; asking again is
     harmless."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.RUN))
     job = actions.ask_for_layer(actor, find(Layer.objects.select_related("model"), pk=pk), over.dataset)
     return Status(202, WorkOut(job=job.pk, status=job.status))

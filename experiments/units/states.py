@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
 from experiments.units.colours import Colour
 from workers.record.statuses import ACTIVE, Status
@@ -31,7 +31,7 @@ States = Mapping[int, Mapping[int, UnitState]]
 """Id of a layer -> number of a unit -> its state; without units that were not asked about."""
 
 
-def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> States:
+def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker) -> States:
     """Return the states of the units of these layers of the model. Units that the viewer has yet to judge blind
     look new."""
     ids = {layer.name: layer.pk for layer in layers}

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.models.evaluation import DEVELOPMENT
@@ -85,12 +85,12 @@ class UnitFacts:
         return count_repeats(label.text for label in self.labels.values())
 
 
-def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
+def read_layer_facts(layers: Sequence[Layer], names: SystemNameMasker) -> UnitFacts:
     """Return the facts on all units of these layers, with the reviewers' verdicts."""
     return replace(_read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
 
 
-def _read_facts(meant: Q, names: Names) -> UnitFacts:
+def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
     """Return the facts on the units that `meant` selects, in rows that lead to theirs by `unit__`."""
     checks = _read_checks(meant, names)
     adjusted = benjamini_hochberg([p for *_, p in checks])
@@ -102,7 +102,7 @@ def _read_facts(meant: Q, names: Names) -> UnitFacts:
     )
 
 
-def read_tiles(places: Sequence[tuple[Layer, int]], names: Names, pictures: int = 1) -> list[UnitTile]:
+def read_tiles(places: Sequence[tuple[Layer, int]], names: SystemNameMasker, pictures: int = 1) -> list[UnitTile]:
     """Return these units in this order, each with its first exemplars."""
     return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
 
@@ -137,7 +137,7 @@ def _match_places(numbers: Numbers, prefix: str = "") -> Q:
     return reduce(or_, some, Q(pk__in=[]))
 
 
-def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
+def choose_labels(meant: Q, names: SystemNameMasker) -> dict[Place, UnitLabel]:
     """Return by place the current label of each unit, among the pairs of unit and label that `meant` selects; units
     without one are left out."""
     rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__")).order_by()
@@ -158,7 +158,7 @@ def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, in
     return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
-def _read_checks(meant: Q, names: Names) -> list[tuple[Place, float, float | None]]:
+def _read_checks(meant: Q, names: SystemNameMasker) -> list[tuple[Place, float, float | None]]:
     """Return place, r and p of the label checks that `meant` selects, best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)

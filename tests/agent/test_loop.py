@@ -24,7 +24,7 @@ from tests.support.playback import (
     programs,
 )
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import attempt, play_round
+from workers.agent.loop import attempt, run_agent
 from workers.agent.rules import ATTEMPTS
 from workers.errors import (
     BackboneRefused,
@@ -63,10 +63,10 @@ def test_a_run_is_recorded_step_by_step_and_concludes():
 
 def test_one_call_plays_one_round():
     backbone, run_log = Playback(*programs(2), CONCLUSION), new_run_log()
-    assert play_round(run_log, backbone, Lab(), load) is True
+    assert run_agent(run_log, backbone, Lab(), load) is True
     assert kinds(run_log) == ["started", "reply", "experiment", "result"]
-    assert play_round(run_log, backbone, Lab(), load) is True
-    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_agent(run_log, backbone, Lab(), load) is True
+    assert run_agent(run_log, backbone, Lab(), load) is False
     assert backbone.asked == [1, 2, 3]
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_has_ended_is_left_alone():
     run_log = play(backbone)
     before = run_log.events()
     run_log.stop = True
-    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_agent(run_log, backbone, Lab(), load) is False
     assert run_log.events() == before
     assert backbone.asked == [1]
 
@@ -162,9 +162,9 @@ def test_a_run_stopped_in_mid_experiment_records_no_result():
 
 def test_a_run_stopped_between_rounds_asks_nothing_more():
     backbone, run_log = Playback(*programs(1), CONCLUSION), new_run_log()
-    play_round(run_log, backbone, Lab(), load)
+    run_agent(run_log, backbone, Lab(), load)
     run_log.stop = True
-    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_agent(run_log, backbone, Lab(), load) is False
     assert kinds(run_log)[-2:] == ["result", "cancelled"]
     assert backbone.asked == [1]
 
@@ -176,9 +176,9 @@ def test_trouble_is_recorded_raised_for_the_caller_to_retry_and_never_told_to_th
     backbone = Playback([MachineryError("The line is dead."), CONCLUSION])
     run_log = new_run_log()
     with pytest.raises(MachineryError, match="line is dead"):
-        play_round(run_log, backbone, Lab(), load)
+        run_agent(run_log, backbone, Lab(), load)
     assert kinds(run_log) == ["started", "retrying"]
-    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_agent(run_log, backbone, Lab(), load) is False
     assert kinds(run_log) == ["started", "retrying", "reply", "concluded"]
     assert not any("line is dead" in message.text for message in backbone.heard)
 
@@ -232,7 +232,7 @@ def test_what_a_person_can_put_right_has_the_run_wait_and_says_why_and_what_it_t
     assert kinds(run_log) == ["started", "blocked"]
     assert end(run_log) == Blocked(1, str(error), SPENT)
     assert run_log.known.usage.tokens == SPENT.tokens, "what it took counts towards the limits"
-    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_agent(run_log, backbone, Lab(), load) is False
     assert backbone.asked == [1], "it asks nobody while it waits"
 
 
@@ -327,7 +327,7 @@ def test_what_breaks_before_the_start_is_counted_and_followed_up_too():
 def test_a_worker_that_lost_the_run_records_nothing_more():
     run_log = new_run_log()
     with pytest.raises(LeaseLost):
-        play_round(run_log, Playback(*programs(1)), Lab(LeaseLost("held by another")), load)
+        run_agent(run_log, Playback(*programs(1)), Lab(LeaseLost("held by another")), load)
     assert kinds(run_log) == ["started", "reply", "experiment"]
 
 

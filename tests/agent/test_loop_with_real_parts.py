@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.playback import Playback, kinds, new_run_log, notes
 from tests.support.tiny_lab import TinyContext, TinyModel, TinyPictures
-from workers.agent.loop import Outcome, play_round
+from workers.agent.loop import Outcome, run_agent
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.memory import ImagesInMemory
 from workers.lab.program_api import list_calls, list_facts
@@ -57,7 +57,7 @@ def played(tmp_path_factory):
     backbone, run_log = Playback(EXEMPLARS, CONTRAST, CONCLUSION), new_run_log()
     with ZygoteSandbox() as sandbox:
         laboratory = Laboratory(sandbox, tmp_path_factory.mktemp("lab"))
-        while play_round(run_log, backbone, laboratory, laboratory.memory.load):
+        while run_agent(run_log, backbone, laboratory, laboratory.memory.load):
             pass
     return run_log, backbone
 

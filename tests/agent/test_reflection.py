@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.playback import CONCLUSION, RED_BALLS, Lab, Playback, end, kinds, load, new_run_log, programs
 from tests.support.run_log import fold
-from workers.agent.loop import play_round
+from workers.agent.loop import run_agent
 from workers.agent.rules import Ask, Grade, Record, next_step
 from workers.record.events import Graded, Note
 from workers.record.limits import Limits
@@ -28,7 +28,7 @@ class Grades:
 
 def play(backbone, grade, **changes):
     run_log = new_run_log(**changes)
-    while play_round(run_log, backbone, Lab(), load, grade):
+    while run_agent(run_log, backbone, Lab(), load, grade):
         pass
     return run_log
 
@@ -103,7 +103,7 @@ def test_a_note_made_during_the_test_is_heard_before_the_end():
         run_log.append("note", Note(1, "Ada", "Look at cars."))
         return Graded(step.round, "red balls", passed=True)
 
-    while play_round(run_log, backbone, Lab(), load, grade):
+    while run_agent(run_log, backbone, Lab(), load, grade):
         pass
     assert kinds(run_log) == ["started", "reply", "note", "graded", "reminder", "reply", "concluded"]
     assert "Look at cars." in " ".join(each.text for each in backbone.heard)

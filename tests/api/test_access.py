@@ -89,7 +89,7 @@ def test_access_is_asked_in_the_first_line(path: str, operation: Any) -> None:
     function = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(operation.view_func)))).body[0]
     assert isinstance(function, ast.FunctionDef)
     body = function.body[1:] if ast.get_docstring(function) else function.body
-    assert "allow(request" in ast.unparse(body[0])
+    assert "authorize(request" in ast.unparse(body[0])
 
 
 def test_an_anonymous_caller_is_asked_for_a_token(client: Client, world: World) -> None:

@@ -14,7 +14,7 @@ from django.core import signing
 from django.db import connection
 from django.test import Client
 
-from experiments.api import rates
+from experiments.api import throttling
 from experiments.core import transcript
 from experiments.models import IdempotencyKey, Label, Run, SearchText
 from tests.support.api_world import KEY, PNG, Script, World, fill
@@ -314,8 +314,8 @@ def test_what_nobody_foresaw_is_told_without_its_insides(
 
 
 def test_requests_of_one_token_are_counted(owner: User, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "LIMIT", 2)
-    monkeypatch.setattr(rates, "WINDOW", 10**9)  # a minute may end between two requests
+    monkeypatch.setattr(throttling, "LIMIT", 2)
+    monkeypatch.setattr(throttling, "WINDOW", 10**9)  # a minute may end between two requests
     script, other = Script(owner), Script(owner)
     answers = [script.get("/me") for _ in range(3)]
     assert [each["RateLimit-Remaining"] for each in answers] == ["1", "0", "0"]

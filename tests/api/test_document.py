@@ -19,7 +19,7 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from experiments.api import document as documents
-from experiments.api import rates
+from experiments.api import throttling
 from experiments.api.interface import api
 from experiments.models import Member, Role
 from tests.support.api_world import fill, token
@@ -46,7 +46,7 @@ def one_connection() -> Iterator[None]:
 @pytest.fixture
 def asked_as(owner: User, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """An admin's token, in a filled database, for as many requests as there are."""
-    monkeypatch.setattr(rates, "LIMIT", 10**6)
+    monkeypatch.setattr(throttling, "LIMIT", 10**6)
     Member.objects.filter(user=owner).update(role=Role.ADMIN)
     fill(owner)
     return token(owner)

@@ -12,7 +12,7 @@ from tests.support.openai_backbone import backbone
 from tests.support.playback import CONCLUSION, PROGRAM, kinds, new_run_log
 from tests.support.provider import Provider, refuses, says, unless
 from workers.agent.conversation import messages
-from workers.agent.loop import Outcome, play_round
+from workers.agent.loop import Outcome, run_agent
 from workers.backbones.openai.image_limits import read_limit
 from workers.backbones.openai.provider_errors import redact
 from workers.errors import BackboneRefused
@@ -151,7 +151,7 @@ def test_a_run_keeps_the_limit_in_its_events_and_says_what_was_left_out():
     limited, run_log = at_most(12), new_run_log()
     with Provider(unless(answer, limited, lambda body: count_images(body) <= 12)) as server:
         # Each round by a backbone of its own, as in another process
-        while play_round(run_log, backbone(server, prices={"gpt-4o": (2.5, 10.0)}), run_program, lambda key: PICTURE):
+        while run_agent(run_log, backbone(server, prices={"gpt-4o": (2.5, 10.0)}), run_program, lambda key: PICTURE):
             pass
         assert [count_images(body) for body in server.asked] == [0, 15, 12, 12, 12]
         host = server.host

@@ -72,7 +72,7 @@ def begin(run: Run, crossed: Crossed) -> None:
     with counted(crossed.until_recorded):
         claimed = lease.claim(run.pk)
         assert claimed
-        rounds.play_claimed(claimed)
+        rounds.execute_claimed(claimed)
     assert run.events.order_by("seq")[0].kind == "started"
     assert crossed.is_over
 

@@ -131,14 +131,14 @@ def measure_files() -> int:
 
 
 def play_one(run: Run, plugins: list[float]) -> tuple[Round, bool]:
-    from workers.jobs.run_round import play
+    from workers.jobs.run_round import execute_round
 
     claimed = lease.claim(run.pk)
     assert claimed
     seen, files, (commands, sent) = claimed.observation_count, measure_files(), measure_redis()
     plugins[:], began = [0.0, 0.0], now()
     with counted() as queries, lease.hold_lease(claimed) as lost:
-        goes_on = play(claimed, lost or Event())
+        goes_on = execute_round(claimed, lost or Event())
     total, processor = since(began)
     pipeline, theirs = plugins
     later, bytes_sent = measure_redis()

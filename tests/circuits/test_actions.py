@@ -12,7 +12,7 @@ from experiments.circuits import actions, lists
 from experiments.circuits.members import MemberDraft
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import AuditEntry, Circuit, Unit, VisionModelRow
 from tests.support.people import member
 from tests.support.unit_pages import RESNET, labelled, layer_of, measured
@@ -138,7 +138,7 @@ def test_a_member_keeps_its_name_when_its_unit_or_model_is_deleted(actor: Actor,
     VisionModelRow.objects.filter(name=SAE).delete()
     network.delete()
     row.refresh_from_db()
-    views = lists.view_members(row, Names(None))
+    views = lists.view_members(row, SystemNameMasker(None))
     assert [(str(each.member), each.tile) for each in views] == [
         (f"{RESNET} / layer4 / unit 1", None),
         (f"{SAE} / layer4 / unit 2", None),
@@ -151,16 +151,16 @@ def test_other_weights_are_told(actor: Actor, network: VisionModelRow) -> None:
     VisionModelRow.objects.filter(pk=network.pk).update(revision="2")
     assert row.members.get().has_other_weights
     network.layers.filter(name="layer4").update(units=1)
-    assert lists.view_members(row, Names(None))[0].tile is None
+    assert lists.view_members(row, SystemNameMasker(None))[0].tile is None
 
 
 def test_columns_follow_the_network_and_rows_show_the_first_exemplars(actor: Actor, network: VisionModelRow) -> None:
     places = [(SAE, "layer4", 9), (RESNET, "layer4", 7), (RESNET, "conv1", 0), (RESNET, "logits", 1)]
     row = actions.create_circuit(actor, "all", drafts(*places))
     measured(labelled(layer_of(network), 7, "red balls"))
-    members = lists.view_members(row, Names(None))
+    members = lists.view_members(row, SystemNameMasker(None))
     columns = [(each.model, each.layer) for each in lists.group_by_layer(row, members)]
     assert columns == [(RESNET, "conv1"), (RESNET, "layer4"), (SAE, "layer4"), (RESNET, "logits")]
     assert [each.label for each in members] == ["", "red balls", "", ""]
-    (summary,) = lists.draw_rows(lists.list_circuits(), Names(None))
+    (summary,) = lists.draw_rows(lists.list_circuits(), SystemNameMasker(None))
     assert (summary.size, summary.layers, len(summary.pictures)) == (4, 4, 1)

@@ -13,7 +13,7 @@ from django.test import Client
 
 from experiments.circuits import runs
 from experiments.core.catalogue import find_unknown_part
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.exchange import run_decoding
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Circuit, LabelCheck, Layer, Run, Unit, VisionModelRow
@@ -139,7 +139,7 @@ def test_circuits_are_no_units_of_the_network(as_owner: Client, owner: User, cir
     assert as_owner.get("/search/units/?q=round").status_code == 200
     assert b"circuit" not in as_owner.get("/api/v1/units?labelled=true").content
     assert as_owner.get("/units/").status_code == 200
-    assert find_by_words("round things", Names(owner)) == []
+    assert find_by_words("round things", SystemNameMasker(owner)) == []
 
 
 def bring(client: Client, data: bytes) -> str:

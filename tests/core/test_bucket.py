@@ -253,7 +253,7 @@ def test_a_run_waits_for_the_right_keys_and_goes_on(
     def play() -> Run:
         claimed = lease.claim(run.pk)
         assert claimed
-        rounds.play_claimed(claimed)
+        rounds.execute_claimed(claimed)
         return Run.objects.get(pk=run.pk)
 
     for _ in range(4):

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.accounts import throttle, visits
+from experiments.accounts import sign_in_signals, throttle
 from experiments.core import sockets
 from experiments.core.sessions import VISIT, SessionStore
 from experiments.models import AuditEntry, Member, Run, Session
@@ -77,7 +77,7 @@ def test_a_page_that_is_only_left_open_keeps_no_session_alive(owner: User) -> No
     browser = sign_in(owner)
     age(browser, seen=600)
     before = Session.objects.get().expire_date
-    assert browser.get("/pulse/", headers={visits.BY_ITSELF: "yes"}).status_code == 200
+    assert browser.get("/pulse/", headers={sign_in_signals.BY_ITSELF: "yes"}).status_code == 200
     assert Session.objects.get().expire_date == before
     assert is_in(browser)
     assert Session.objects.get().expire_date > before
@@ -90,8 +90,8 @@ def test_being_seen_is_written_once_a_minute_at_most(owner: User, django_assert_
     assert written
     assert is_in(browser)
     assert Member.objects.get(user=owner).seen == written
-    Member.objects.update(seen=written - timedelta(seconds=visits.EVERY + 5))
-    age(browser, seen=visits.EVERY + 5)
+    Member.objects.update(seen=written - timedelta(seconds=sign_in_signals.EVERY + 5))
+    age(browser, seen=sign_in_signals.EVERY + 5)
     assert is_in(browser)
     assert Member.objects.get(user=owner).seen >= written
 

@@ -110,19 +110,19 @@ def test_who_is_not_to_review_it_reads_the_name_all_the_while(run: Run, owner: U
 
 def test_a_queue_that_is_not_blind_or_is_closed_hides_no_name(run: Run, first: User) -> None:
     open_one = queued(run, first, blind=False)
-    assert not system_names.Names(first).hides(run)
+    assert not system_names.SystemNameMasker(first).is_masked(run)
     queue = queued(run, first)
-    assert system_names.Names(first).hides(run)
-    assert system_names.Names(first).of(run) == BLIND
+    assert system_names.SystemNameMasker(first).is_masked(run)
+    assert system_names.SystemNameMasker(first).of(run) == BLIND
     actions.close_queue(Actor(queue.owner), queue)
-    assert system_names.Names(first).of(run) == run.system
-    assert not system_names.Names(first).hide_any(open_one)
+    assert system_names.SystemNameMasker(first).of(run) == run.system
+    assert not system_names.SystemNameMasker(first).hide_any(open_one)
 
 
 def test_an_ordinary_unit_is_never_hidden(owner: User, first: User) -> None:
     run = make_run(owner, status="concluded")
     queued(run, first)
-    assert system_names.Names(first).of(run) == run.system
+    assert system_names.SystemNameMasker(first).of(run) == run.system
     assert f"layer={LAYER}" in signed_in(first).get(f"/review/{ReviewQueue.objects.get().pk}/").content.decode()
 
 

@@ -141,7 +141,7 @@ def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -
 def test_workers_stand_in_order_and_one_that_leaves_is_gone(as_owner: Client) -> None:
     for name in ("b:2", "a:1"):
         worker_status.publish_status(name, REPORT | {"name": name})
-    told_by = worker_status.present()
+    told_by = worker_status.alive_workers()
     assert told_by is not None
     assert [each["name"] for each in told_by] == ["a:1", "b:2"]
     worker_status.remove_worker("a:1")
@@ -238,17 +238,17 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "torch", half)
     worker.start_worker()
     try:
-        wait_for(worker_status.is_here)
+        wait_for(worker_status.has_worker)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
         wait_for(lambda: "presence continues after a failure" in caplog.text)
         worker_status.remove_worker(here[0].name) if (here := worker.here) else None
         monkeypatch.delattr(half, "cuda")
         monkeypatch.setattr(here[0], "_last", float("-inf"))
-        wait_for(worker_status.is_here)
+        wait_for(worker_status.has_worker)
     finally:
         worker.leave()
         lease.stopping.clear()
-    assert not worker_status.is_here()
+    assert not worker_status.has_worker()
     assert caplog.text.count("presence continues after a failure") == 1
 
 
@@ -267,7 +267,7 @@ def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:
 
 
 def seen() -> list[dict[str, object]]:
-    return worker_status.present() or []
+    return worker_status.alive_workers() or []
 
 
 def wait_for(condition) -> None:

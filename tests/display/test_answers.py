@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from experiments.core import transcript
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import MAX_IMAGES, read_answer, render_answer
 from experiments.models import Image, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import make_run, replied, started
@@ -56,7 +56,7 @@ def play(run: Run, *, concluded: bool = True) -> Run:
 
 
 def test_it_holds_the_labels_one_sentence_and_what_speaks_for_and_against(owner: User) -> None:
-    answer = read_answer(play(make_run(owner, exemplar_mean=30.0)), Names(owner))
+    answer = read_answer(play(make_run(owner, exemplar_mean=30.0)), SystemNameMasker(owner))
     assert answer.labels == ["red balls"]
     assert answer.sentence == "It responds to red balls, whatever their size and wherever they stand."
     assert [each.card.title for each in answer.best] == [f"red ball {place}" for place in range(1, MAX_IMAGES + 1)]
@@ -70,14 +70,14 @@ def test_it_holds_the_labels_one_sentence_and_what_speaks_for_and_against(owner:
 
 def test_a_run_under_way_says_what_leads_and_keeps_room_for_the_rest(owner: User) -> None:
     run = make_run(owner, exemplar_mean=30.0, status="running")
-    empty = render_answer(run, Names(owner))
+    empty = render_answer(run, SystemNameMasker(owner))
     assert "No hypothesis yet" in empty
     assert empty.count("to-come") == 2 * MAX_IMAGES
     play(run, concluded=False)
-    answer = read_answer(run, Names(owner))
+    answer = read_answer(run, SystemNameMasker(owner))
     assert [each.text for each in answer.leading] == ["red balls", "cubes"], "no refuted one"
     assert [line.words for line in answer.rounds] == ["Colour or shape?"]
-    drawn = render_answer(run, Names(owner))
+    drawn = render_answer(run, SystemNameMasker(owner))
     assert "Answer so far" in drawn
     assert "to-come" not in drawn
     assert "What next" not in drawn, "there is nothing to review yet"
@@ -87,15 +87,15 @@ def test_the_truth_about_a_synthetic_neuron_waits_for_the_end(owner: User) -> No
     model = VisionModelRow.objects.create(name="synthetic:or")
     Layer.objects.create(model=model, name="or", position=0, units=1, names=["ball | boat"])
     run = play(make_run(owner, status="running", **SYNTHETIC), concluded=False)
-    assert "ball | boat" not in render_answer(run, Names(owner))
+    assert "ball | boat" not in render_answer(run, SystemNameMasker(owner))
     transcript.append(run.pk, "concluded", Ended("", Conclusion("Balls.", ("balls",))))
     run.refresh_from_db()
-    assert "ball | boat" in render_answer(run, Names(owner))
+    assert "ball | boat" in render_answer(run, SystemNameMasker(owner))
 
 
 def test_outsiders_get_the_answer_and_no_way_into_the_site(owner: User) -> None:
     run = play(make_run(owner))
-    drawn = render_answer(run, Names(None), Audience.LINK, NoPictures())
+    drawn = render_answer(run, SystemNameMasker(None), Audience.LINK, NoPictures())
     assert "red balls" in drawn
     assert "href=" not in drawn
     assert "What next" not in drawn
@@ -103,8 +103,8 @@ def test_outsiders_get_the_answer_and_no_way_into_the_site(owner: User) -> None:
 
 def test_what_went_wrong_on_our_side_is_told_to_the_team_alone(owner: User) -> None:
     run = make_run(owner, status="failed", reason="/srv/secrets is full")
-    assert "/srv/secrets" in render_answer(run, Names(owner))
-    assert "/srv/secrets" not in render_answer(run, Names(None), Audience.LINK, NoPictures())
+    assert "/srv/secrets" in render_answer(run, SystemNameMasker(owner))
+    assert "/srv/secrets" not in render_answer(run, SystemNameMasker(None), Audience.LINK, NoPictures())
 
 
 def test_words_of_the_agent_stay_words(owner: User) -> None:
@@ -112,7 +112,7 @@ def test_words_of_the_agent_stay_words(owner: User) -> None:
     hostile = "<script>alert(1)</script>"
     transcript.append(run.pk, "concluded", Ended("", Conclusion(hostile, (hostile,))))
     run.refresh_from_db()
-    assert "<script" not in render_answer(run, Names(owner))
+    assert "<script" not in render_answer(run, SystemNameMasker(owner))
 
 
 def test_it_takes_as_many_queries_however_much_was_logged(owner: User) -> None:
@@ -120,7 +120,7 @@ def test_it_takes_as_many_queries_however_much_was_logged(owner: User) -> None:
         with CaptureQueriesContext(
             connection,
         ) as asked:
-            render_answer(run, Names(owner))
+            render_answer(run, SystemNameMasker(owner))
         return len(asked)
 
     assert count(play(make_run(owner))) == count(twice(make_run(owner)))
@@ -164,7 +164,7 @@ def test_a_bias_is_decided_by_the_images_that_its_test_takes(owner: User) -> Non
     transcript.append(run.pk, "experiment", ExperimentStarted(1, 1, "pass"))
     transcript.append(run.pk, "result", logged(*night, *day))
     transcript.append(run.pk, "concluded", Ended("", Conclusion(bias='One:\n- Weaker for "car" with "night".')))
-    answer = read_answer(Run.objects.get(pk=run.pk), Names(owner))
+    answer = read_answer(Run.objects.get(pk=run.pk), SystemNameMasker(owner))
     assert answer.auc == 0.0
     assert answer.contrast
     assert [text.words for text in answer.contrast.texts if text.kind == "name"] == ["With “night”", "Without “night”"]
@@ -177,7 +177,7 @@ def test_a_verdict_is_no_label_of_the_unit_and_is_not_checked(owner: User, clien
     transcript.append(run.pk, "started", started())
     said = Conclusion(reasoning="Cars alone reach 0.9. More words.", labels=("SELECTIVE",))
     transcript.append(run.pk, "concluded", Ended("", said))
-    drawn = render_answer(Run.objects.get(pk=run.pk), Names(owner))
+    drawn = render_answer(Run.objects.get(pk=run.pk), SystemNameMasker(owner))
     assert "SELECTIVE" in drawn
     assert "Cars alone reach 0.9." in drawn
     assert "Check this label" not in drawn
@@ -198,7 +198,7 @@ def test_without_a_label_the_two_conditions_that_lie_furthest_apart_are_drawn(ow
     transcript.append(run.pk, "experiment", ExperimentStarted(1, 1, "pass"))
     transcript.append(run.pk, "result", logged(*images))
     transcript.append(run.pk, "concluded", Ended("", Conclusion("It is selective.", ("SELECTIVE",))))
-    answer = read_answer(Run.objects.get(pk=run.pk), Names(owner))
+    answer = read_answer(Run.objects.get(pk=run.pk), SystemNameMasker(owner))
     assert answer.contrast is not None
     assert answer.parted_by == "Largest difference between conditions"
     names = [text.words for text in answer.contrast.texts if text.kind == "name"]

@@ -10,7 +10,7 @@ from django.test import Client
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import render_answer
 from experiments.display.label_checks import MIN_POSITIVES, read_figures
 from experiments.models import LabelCheck, Layer, ReviewQueue, Run, Unit, VisionModelRow
@@ -63,12 +63,16 @@ def test_the_ceiling_waits_for_the_end_of_the_run() -> None:
 def test_too_few_positives_give_no_figure(owner: User) -> None:
     check = make_check(positives=MIN_POSITIVES - 1)
     assert read_figures(check).plot is None
-    assert f"Too few positives: {MIN_POSITIVES - 1} of 200" in render_answer(conclude(owner, check), Names(owner))
+    assert f"Too few positives: {MIN_POSITIVES - 1} of 200" in render_answer(
+        conclude(owner, check), SystemNameMasker(owner)
+    )
 
 
 def test_a_label_that_cannot_be_read_says_why(owner: User) -> None:
     check = make_check(status="untestable", reason="“meaning” is nothing that can be seen.", result={}, pearson=None)
-    assert "Not readable: “meaning” is nothing that can be seen." in render_answer(conclude(owner, check), Names(owner))
+    assert "Not readable: “meaning” is nothing that can be seen." in render_answer(
+        conclude(owner, check), SystemNameMasker(owner)
+    )
 
 
 def test_a_blind_reviewer_sees_the_check_after_submitting(owner: User, client: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events as rendering
 from experiments.display import hypothesis_strips
 from experiments.display.hypothesis_strips import ListedHypothesis
@@ -64,6 +64,6 @@ def test_strips_stand_in_the_transcript_and_in_the_side_column(run: Run) -> None
 
 
 def test_whoever_has_a_link_sees_the_strip_and_no_way_into_the_site(run: Run) -> None:
-    ((_, html),) = rendering.render_events(run, [run.events.last()], Names(None), Audience.LINK)
+    ((_, html),) = rendering.render_events(run, [run.events.last()], SystemNameMasker(None), Audience.LINK)
     assert "AUC 0.75" in html
     assert "href" not in html

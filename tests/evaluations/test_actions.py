@@ -224,20 +224,20 @@ def test_a_sum_varies_less_than_each_of_it_and_more_where_little_is_recorded() -
     rng = np.random.default_rng(0)
     held, sums = 0, 400
     for _ in range(sums):
-        spread = forecast.Spread.of(rng.exponential(10, 30).tolist(), 20)
+        spread = forecast.PredictionInterval.of(rng.exponential(10, 30).tolist(), 20)
         assert spread is not None
         held += rng.exponential(10, 20).sum() <= spread.high
     assert 0.85 < held / sums < 0.95
     values = [10.0, 20.0, 30.0]
-    few, many = forecast.Spread.of(values, 100), forecast.Spread.of(values * 20, 100)
+    few, many = forecast.PredictionInterval.of(values, 100), forecast.PredictionInterval.of(values * 20, 100)
     assert few is not None
     assert many is not None
     assert few.usual == many.usual == 2000.0
     assert many.high < few.high
     assert many.high < 100 * 25.0
-    once = forecast.Spread.of([7.0], 3)
-    assert once == forecast.Spread(21.0, 42.0)
-    assert forecast.Spread.of([], 3) is None
+    once = forecast.PredictionInterval.of([7.0], 3)
+    assert once == forecast.PredictionInterval(21.0, 42.0)
+    assert forecast.PredictionInterval.of([], 3) is None
 
 
 def test_the_form_shows_what_it_would_take_and_starts_it(

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations.same_units import compare_agents, draw_agents
 from experiments.evaluations.scores import draw_scores, find_scores
 from experiments.models import LabelCheck, ReviewQueue, Run, Unit
@@ -24,7 +24,7 @@ def scored(owner: User, of: Unit, r: float | None, auprc: float | None = None, *
 
 
 def groups(by: str = "layer", measure: str = "r", user: User | None = None) -> list[tuple[tuple[str, ...], int, float]]:
-    found = find_scores(Run.objects.all(), by, measure, Names(user))
+    found = find_scores(Run.objects.all(), by, measure, SystemNameMasker(user))
     return [(each.values, each.n, round(each.mean, 6)) for each in found]
 
 
@@ -40,7 +40,7 @@ def test_without_a_measured_run_there_is_nothing_to_draw(owner: User, units: lis
 )
 def test_a_score_lies_in_its_bin_also_at_the_bounds(owner: User, units: list[Unit], r: float, place: int) -> None:
     scored(owner, units[0], r)
-    (only,) = find_scores(Run.objects.all(), "layer", "r", Names(None))
+    (only,) = find_scores(Run.objects.all(), "layer", "r", SystemNameMasker(None))
     assert (only.counts, only.n, only.mean, only.low, only.high) == ({place: 1}, 1, r, r, r)
     plot = draw_scores([only], "layer", "r", {})
     assert plot is not None
@@ -54,7 +54,7 @@ def test_equal_scores_are_one_bar_and_the_largest_group_is_first(owner: User, un
     assert groups() == [(("toybox", "layer4"), 3, 0.5), (("toybox", "layer3"), 1, 0.9)]
     assert groups("model") == [(("toybox",), 4, 0.6)]
     assert groups("backbone") == [(("scripted", ""), 4, 0.6)]
-    plot = draw_scores(find_scores(Run.objects.all(), "layer", "r", Names(None)), "layer", "r", {})
+    plot = draw_scores(find_scores(Run.objects.all(), "layer", "r", SystemNameMasker(None)), "layer", "r", {})
     assert plot is not None
     assert [bar.words for bar in plot.bars] == [
         "toybox / layer4: 3 from 0.50 to 0.55",
@@ -102,7 +102,7 @@ def test_any_number_of_runs_takes_one_query_and_asks_who_writes(
 ) -> None:
     for place in range(30):
         scored(owner, units[place % 6], place / 30, layer=f"layer{place % 3}")
-    names = Names(None)
+    names = SystemNameMasker(None)
     assert names.hidden == frozenset()
     with django_assert_num_queries(2):
         assert sum(each.n for each in find_scores(Run.objects.all(), "layer", "r", names)) == 30
@@ -116,7 +116,7 @@ def test_agents_are_compared_on_the_units_that_both_labelled(
         scored(owner, units[0], 0.8 + unit / 100 + (unit % 2) / 50, unit=unit, backbone="openai", backbone_model="gpt")
     scored(owner, units[0], 0.4, unit=0)  # a second run of the same agent counts half
     scored(owner, units[0], 1.0, unit=9)  # the other agent did not label it
-    (pair,) = compare_agents(Run.objects.all(), "r", Names(None))
+    (pair,) = compare_agents(Run.objects.all(), "r", SystemNameMasker(None))
     assert (pair.first, pair.second, pair.difference.n) == ("Scripted scientist (no language model)", "gpt", 6)
     assert (pair.first_higher, pair.second_higher) == (0, 6)
     assert pair.difference.value == pytest.approx(-0.3 - 0.01 - 0.05 / 6)
@@ -133,9 +133,9 @@ def test_agents_are_compared_on_the_units_that_both_labelled(
 
 def test_few_units_in_common_have_no_interval_and_one_agent_no_pair(owner: User, units: list[Unit]) -> None:
     scored(owner, units[0], 0.5, unit=1)
-    assert compare_agents(Run.objects.all(), "r", Names(None)) == []
+    assert compare_agents(Run.objects.all(), "r", SystemNameMasker(None)) == []
     assert draw_agents([], "r") is None
     scored(owner, units[0], 0.7, unit=1, backbone="openai", backbone_model="gpt")
-    (pair,) = compare_agents(Run.objects.all(), "r", Names(None))
+    (pair,) = compare_agents(Run.objects.all(), "r", SystemNameMasker(None))
     assert (pair.difference.low, pair.difference.n) == (None, 1)
     assert "too few" in pair.difference.why

@@ -24,7 +24,7 @@ from workers.functions.one_shot import ask_once, parse_once
 from workers.jobs import foreground, functions
 from workers.jobs import laboratory as place
 from workers.jobs.evaluations import find
-from workers.jobs.evaluations.budget import find_cost
+from workers.jobs.evaluations.budget import total_cost
 from workers.record.evaluation_kinds import KINDS, EvaluationKind
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_laboratory", "no_redis")]
@@ -178,7 +178,7 @@ def test_a_language_model_is_asked_once_judges_and_a_description_with_its_marks_
         assert "gpt-4o" in str(item.scores["judge"])
         assert float(item.scores["cost"] or 0) >= 20 * 0.01
     judged_cost = sum(float(each.scores["cost"] or 0) for each in items)
-    assert find_cost(evaluation) == pytest.approx(judged_cost + 0.01)
+    assert total_cost(evaluation) == pytest.approx(judged_cost + 0.01)
 
 
 def test_one_look_reads_hostile_words_as_data_and_answers_in_any_order() -> None:

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import resolve
 
-from experiments.api import rates
+from experiments.api import throttling
 from experiments.api.interface import api
 from experiments.core.params import MAX_INTEGER
 from experiments.models import Member, Role, Sweep, SweepStatus
@@ -39,7 +39,7 @@ def admin(db: None) -> User:
 @pytest.fixture
 def world(admin: User, no_redis: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """One of each; a sweep that may be changed. Thousands of refusals are no news."""
-    monkeypatch.setattr(rates, "LIMIT", 10**7)
+    monkeypatch.setattr(throttling, "LIMIT", 10**7)
     made = fill(admin)
     Sweep.objects.update(status=SweepStatus.RUNNING)
     logging.disable(logging.CRITICAL)

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from experiments.api import rates
+from experiments.api import throttling
 from tests.support.addresses import NAMED, OPEN, OWN, SHARED
 from tests.support.api_operations import OWN as OWN_OPERATIONS
 from tests.support.api_operations import operations
@@ -131,7 +131,7 @@ def test_nothing_breaks_and_nobody_gets_further(
     monkeypatch: pytest.MonkeyPatch,
     every: int,
 ) -> None:
-    monkeypatch.setattr(rates, "LIMIT", 10**7)
+    monkeypatch.setattr(throttling, "LIMIT", 10**7)
     found = list(addresses(ids, fill(owner)))
     tried, faults = 0, []
     odd = zip(cycle(BODIES), cycle(HEADERS), cycle(QUERIES), strict=False)

@@ -159,7 +159,7 @@ def test_workers_play_while_it_scores_and_it_plays_nothing_itself(owner: User, m
         if what.startswith("Waiting for runs"):
             waited += 1
             if run := claims.Claimer(tuple).claim():
-                rounds.play_claimed(run)
+                rounds.execute_claimed(run)
 
     assert "used up" in go_on(evaluation, play)
     Evaluation.objects.update(seconds_limit=None)  # the sweep forgets the limit too
@@ -205,7 +205,7 @@ def test_an_item_whose_run_stands_still_fails_and_is_left_to_go_on_with(owner: U
     EvaluationItem.objects.filter(source="agent").update(status="failed", reason="Run 1 waits.")
     EvaluationItem.objects.filter(source="shuffled").update(status="lacking")
     row = lists.with_progress(Evaluation.objects.all()).get()
-    assert (row.still_items, lists.state_of(row).left) == (1, True)
+    assert (row.suspended_items, lists.state_of(row).left) == (1, True)
     Job.objects.update(status="done")
     actions.resume(Actor(owner), Evaluation.objects.get())
 

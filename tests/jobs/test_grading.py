@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.label_checks import describe_check, read_check
 from experiments.label_checks.requests import request_check_of
 from experiments.models import CheckStatus, LabelCheck, Run
@@ -95,7 +95,7 @@ def test_what_is_reported_rests_on_other_images_than_what_the_agent_was_told(own
     run = play(asked(owner, Seeing(WORDED, BOTH), "or"))
     assert {each.split for each in LabelCheck.objects.all()} == {DEVELOPMENT}
     layer = LabelCheck.objects.all()[0].unit.layer
-    assert find_bands(layer.model, [layer], Names(owner))[layer.pk] == {}  # tried is not yet checked
+    assert find_bands(layer.model, [layer], SystemNameMasker(owner))[layer.pk] == {}  # tried is not yet checked
     reported = request_check_of(run, enqueue=False)
     assert reported
     assert reported.split == PROBE
@@ -107,4 +107,4 @@ def test_what_is_reported_rests_on_other_images_than_what_the_agent_was_told(own
     assert reported.pearson != tried.pearson
     assert not images_of(reported) & images_of(tried)
     assert (describe_check(reported).note, describe_check(tried).note) == ("", "development")
-    assert len(find_bands(layer.model, [layer], Names(owner))[layer.pk]) == 1
+    assert len(find_bands(layer.model, [layer], SystemNameMasker(owner))[layer.pk]) == 1

@@ -23,7 +23,7 @@ from workers.jobs import lease, run_log
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.kept_states import MAX_RECENT, KeptState, KeptStates
 from workers.jobs.run_log import DatabaseRunLog
-from workers.jobs.run_round import play as play_round
+from workers.jobs.run_round import execute_round as run_agent
 from workers.record.events import Event as Recorded
 from workers.record.events import Note
 
@@ -83,7 +83,7 @@ def play_one_round(run: Run) -> bool:
     claimed = lease.claim(run.pk)
     assert claimed
     with lease.hold_lease(claimed) as lost:
-        return play_round(claimed, lost)
+        return run_agent(claimed, lost)
 
 
 def test_the_next_round_reads_no_event_that_is_known_but_the_last(owner: User, tiny: None, read: list[int]) -> None:

@@ -32,11 +32,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None
     place.build_laboratory.cache_clear()
 
 
-def play_round(run: Run) -> Run:
+def run_agent(run: Run) -> Run:
     """A round as a thread of a worker plays it."""
     claimed = lease.claim(run.pk)
     assert claimed
-    rounds.play_claimed(claimed)
+    rounds.execute_claimed(claimed)
     return Run.objects.get(pk=run.pk)
 
 
@@ -45,14 +45,14 @@ def test_a_run_waits_for_the_end_of_an_outage(owner: User, trouble: Exception, w
     """However often it is met: a step that fails for another reason three times ends the run."""
     run = tiny_run(owner, Seeing([trouble] * 7 + [LOOK], CONCLUSION, sentences=SEEN))
     for _ in range(7):
-        run = play_round(run)
+        run = run_agent(run)
         assert run.status == "running"
         assert words in explain_wait(run)
         assert run.claims == 0, "it is not this run that kills workers"
     assert kinds(run) == ["started"]
-    run = play_round(run)
+    run = run_agent(run)
     assert explain_wait(run) == ""
-    assert play_round(run).status == "concluded"
+    assert run_agent(run).status == "concluded"
     assert kinds(run) == ["started", "reply", "experiment", "result", "reply", "concluded"]
 
 
@@ -64,7 +64,7 @@ def test_what_breaks_in_a_worker_that_ends_is_not_counted_against_the_run(owner:
 
     run = tiny_run(owner, Stopped())
     try:
-        play_round(run)
+        run_agent(run)
     finally:
         lease.stopping.clear()
     assert kinds(run) == ["started"]
@@ -76,7 +76,7 @@ def test_a_worker_that_stood_still_asks_for_nothing_that_another_may_have_record
     claimed = lease.claim(run.pk)
     assert claimed
     Run.objects.filter(pk=run.pk).update(fence=claimed.fence + 1)  # another's claim, once the lease had lapsed
-    rounds.play_claimed(claimed)
+    rounds.execute_claimed(claimed)
     assert backbone.asked == []
     assert kinds(run) == []
 

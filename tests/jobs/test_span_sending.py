@@ -14,8 +14,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from experiments.checks import spans_have_their_package
 from experiments.models import Run
+from experiments.system_checks import spans_have_their_package
 from tests.support.builders import make_run
 from tests.support.function_runs import play
 from tests.support.span_collector import SpanCollector, collecting, read_attributes, sending

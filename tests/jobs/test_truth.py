@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from experiments.models import Evaluation, EvaluationItem, Layer, Unit, VisionModelRow
 from tests.support.provider import Provider, says
 from workers.jobs import laboratory as place
-from workers.jobs.evaluations.budget import find_cost
+from workers.jobs.evaluations.budget import total_cost
 from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import no_progress
 
@@ -55,7 +55,7 @@ def test_what_words_do_not_decide_a_language_model_does(
     assert "young hounds" in question
     assert "dog" in question
     asked.save()
-    assert find_cost(asked.evaluation) == asked.scores["cost"]
+    assert total_cost(asked.evaluation) == asked.scores["cost"]
     place.build_laboratory.cache_clear()
 
 

@@ -15,7 +15,7 @@ from PIL.Image import Image
 
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import actions, lists
 from experiments.evaluations.results import read_result
 from experiments.models import (
@@ -35,7 +35,7 @@ from tests.support.people import member
 from tests.support.provider import Provider, says
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
-from workers.jobs.evaluations.budget import find_cost
+from workers.jobs.evaluations.budget import total_cost
 from workers.jobs.evaluations.engine import evaluate
 from workers.metrics import two_way
 from workers.protocols import no_progress
@@ -154,7 +154,7 @@ def test_a_judge_that_costs_counts_for_the_budget_and_goes_on(
         evaluation.cost_limit = 0.5
         evaluation.save()
         assert "Its budget of $0.50 is used up: it has cost $1.00. Unfinished." in go_on(evaluation)
-        assert (len(server.asked), find_cost(evaluation)) == (1, 1.0)
+        assert (len(server.asked), total_cost(evaluation)) == (1, 1.0)
         assert lists.with_progress(Evaluation.objects.all()).get().cost == 1.0
         assert PairwiseTrial.objects.get().closed is None
         evaluation.cost_limit = 50
@@ -238,10 +238,10 @@ def test_people_write_a_quarter_and_the_rest_does_not_wait(evaluation: Evaluatio
 def test_who_writes_does_not_read_the_truth(evaluation: Evaluation, owner: User) -> None:
     (item,) = actions.ask_people(Actor(owner), evaluation)
     for viewer in (owner, member("colleague", "RESEARCHER"), None):
-        assert Names(viewer).hides(run_of(item))
-        assert "mono" not in lists.name_item(item, Names(viewer))
+        assert SystemNameMasker(viewer).is_masked(run_of(item))
+        assert "mono" not in lists.name_item(item, SystemNameMasker(viewer))
     conclude(run_of(item), "ball")
-    assert not Names(owner).hides(run_of(item))
+    assert not SystemNameMasker(owner).is_masked(run_of(item))
 
 
 @pytest.mark.parametrize(

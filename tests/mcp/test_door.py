@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.api import rates
+from experiments.api import throttling
 from experiments.models import ApiToken, TokenScope
 from maia_web.asgi import routes
 from maia_web.prefix import Prefixed
@@ -126,8 +126,8 @@ def test_it_lies_below_the_prefix(owner: User, settings: Any) -> None:
 
 @pytest.mark.usefixtures("redis_url")
 def test_too_many_requests_are_told_when_to_go_on(owner: User, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "LIMIT", 2)
-    monkeypatch.setattr(rates, "WINDOW", 10**9)  # a minute may end between two requests
+    monkeypatch.setattr(throttling, "LIMIT", 2)
+    monkeypatch.setattr(throttling, "WINDOW", 10**9)  # a minute may end between two requests
     token = issue(owner)
     assert [post(site, token).status_code for _ in range(2)] == [200, 200]
     answer = post(site, token)

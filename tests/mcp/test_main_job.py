@@ -20,7 +20,7 @@ from tests.support.mcp_client import connected, data_of, images_of, issue, words
 from tests.support.playing import PATIENCE, playing
 from tests.support.served import served
 from workers.jobs import catalogue, lease
-from workers.jobs.run_round import play
+from workers.jobs.run_round import execute_round
 
 pytestmark = [
     pytest.mark.more,
@@ -190,7 +190,7 @@ def test_a_run_of_an_agent_is_taken_over_and_its_limits_hold(owner: User) -> Non
     claimed = lease.claim(run.pk)
     assert claimed
     with lease.hold_lease(claimed):
-        play(claimed, Flag())
+        execute_round(claimed, Flag())
     assert Run.objects.get(pk=run.pk).rounds == 1
     with playing(), served() as url:
         taken, last, late = async_to_sync(take_over)(url)

@@ -13,7 +13,7 @@ from django.test import Client
 from experiments.core import notify, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
 from experiments.runs.actions import ask
@@ -127,8 +127,8 @@ def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
     ]  # fmt: skip
     heard = "\n".join(each.text for each in backbone.heard)
     assert heard.index("> First.") < heard.index("> Second.")
-    assert [each.run for each in lineage.list_related(child, Names(None))] == [parent, grandchild]
-    assert [each.run for each in lineage.list_related(parent, Names(None))] == [child]
+    assert [each.run for each in lineage.list_related(child, SystemNameMasker(None))] == [parent, grandchild]
+    assert [each.run for each in lineage.list_related(parent, SystemNameMasker(None))] == [child]
 
 
 @pytest.mark.usefixtures("ready")

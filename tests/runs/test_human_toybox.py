@@ -31,11 +31,11 @@ def laboratory(quick_state_copy: Path, settings: Any) -> Iterator[None]:
 
 def played(run: Run) -> Run:
     """As a worker plays it, until it ends or waits."""
-    from workers.jobs.run_round import play
+    from workers.jobs.run_round import execute_round
 
     while claimed := lease.claim(run.pk):
         with lease.hold_lease(claimed):
-            play(claimed, Flag())
+            execute_round(claimed, Flag())
     return Run.objects.get(pk=run.pk)
 
 

@@ -14,12 +14,12 @@ from redis.asyncio import Redis
 
 from experiments.core import sockets
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events as rendering
 from experiments.models import ReviewQueue, Run
 from experiments.reviews import actions as reviews
 from experiments.runs.events import socket
-from experiments.runs.events.shared import Message, News, SharedNews
+from experiments.runs.events.shared import Message, RunUpdate, SharedUpdates
 from tests.support.builders import make_run, replied, started
 from tests.support.people import member
 from tests.support.viewer import PATIENCE, Viewer, tell
@@ -48,7 +48,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
         return render(run, events, *rest, **options)
 
     monkeypatch.setattr(rendering, "render_events", note)
-    monkeypatch.setattr(socket, "_news", SharedNews())
+    monkeypatch.setattr(socket, "_news", SharedUpdates())
     return calls
 
 
@@ -130,13 +130,13 @@ async def forget_everything(url: str) -> None:
 
 
 async def test_a_bell_is_never_answered_with_what_was_read_before_it(owner: User) -> None:
-    shared, seq = SharedNews(), 0
+    shared, seq = SharedUpdates(), 0
 
-    def read(names: Names) -> News:
-        return News([Message.of("state", seq=seq)], seq, over=False, rests=False)
+    def read(names: SystemNameMasker) -> RunUpdate:
+        return RunUpdate([Message.of("state", seq=seq)], seq, over=False, rests=False)
 
     async def ask(since: float) -> int:
-        return (await shared.read((1, 0), since, Names(owner), read)).seq
+        return (await shared.read((1, 0), since, SystemNameMasker(owner), read)).seq
 
     assert await ask(0.0) == 0
     seq = 5

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from experiments.core import notify, transcript
 from experiments.core import sockets as consumers
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Run
 from experiments.runs.events import socket
 from experiments.runs.steering import actions
@@ -273,7 +273,7 @@ def test_what_sums_a_run_up_is_drawn_once_for_all_viewers(run: Run, monkeypatch:
 
 def test_of_a_run_that_failed_nothing_is_read_until_its_bell_rings(run: Run, owner: User) -> None:
     transcript.append(run.pk, "failed", Ended("The disk was full."))
-    found = socket.read_news(run.pk, 1, Names(owner))
+    found = socket.read_news(run.pk, 1, SystemNameMasker(owner))
     assert (found.over, found.rests) == (False, True)
     transcript.append(run.pk, "resumed", Resumed(0, "owner"))
-    assert not socket.read_news(run.pk, 1, Names(owner)).rests
+    assert not socket.read_news(run.pk, 1, SystemNameMasker(owner)).rests

@@ -13,6 +13,6 @@ def play(run: Run, *, until: int | None = None) -> Run:
     while run.status in ("queued", "running") and run.rounds != until:
         claimed = lease.claim(run.pk)
         assert claimed
-        rounds.play_claimed(claimed)
+        rounds.execute_claimed(claimed)
         run.refresh_from_db()
     return run

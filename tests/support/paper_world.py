@@ -14,7 +14,7 @@ from hashlib import sha384
 from PIL import Image
 
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import Outcome, play_round, start
+from workers.agent.loop import Outcome, run_agent, start
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
@@ -109,7 +109,7 @@ class Run:
         self.run_log.append("started", start(question, task, UNIT, **given, versions={}))
 
     def play(self):
-        while play_round(self.run_log, self.backbone, self.run_program, self.memory.load):
+        while run_agent(self.run_log, self.backbone, self.run_program, self.memory.load):
             pass
         return self
 

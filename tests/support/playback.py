@@ -8,7 +8,7 @@ from typing import Any
 from PIL import Image
 
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import Outcome, play_round, start
+from workers.agent.loop import Outcome, run_agent, start
 from workers.errors import MachineryError
 from workers.protocols import ExperimentResult, Reply
 from workers.record.experiments import LogEntry, Observation
@@ -90,7 +90,7 @@ def play(backbone, lab=None, run_log=None, tries=0):
     lab = lab or Lab()
     while True:
         try:
-            if not play_round(run_log, backbone, lab, load):
+            if not run_agent(run_log, backbone, lab, load):
                 return run_log
         except MachineryError:
             if not tries:

@@ -29,13 +29,13 @@ def playing() -> Iterator[None]:
 
 
 def _play_all(over: threading.Event) -> None:
-    from workers.jobs.run_round import play
+    from workers.jobs.run_round import execute_round
 
     try:
         while not over.wait(0.05):
             for key in list(claims.list_claimable().values_list("pk", flat=True)):
                 if claimed := lease.claim(key):
                     with lease.hold_lease(claimed):
-                        play(claimed, over)
+                        execute_round(claimed, over)
     finally:
         connections.close_all()

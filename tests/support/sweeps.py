@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Backbone, Dataset, Job, Layer, Sweep, Toolset, VisionModelRow
 from experiments.sweeps import actions
 from experiments.sweeps.form import NewSweep
@@ -35,7 +35,7 @@ def fill_in(viewer: User, **fields: Any) -> NewSweep:
     known = {"model": "toybox", "layer": ["layer3"], "choose": "layers", "task": "describe", "agent": ["scripted"]}
     for name, value in (known | {"rounds": "5"} | fields).items():
         sent.setlist(name, [str(each) for each in value] if isinstance(value, list) else [str(value)])
-    return NewSweep(sent, Names(viewer))
+    return NewSweep(sent, SystemNameMasker(viewer))
 
 
 def start(owner: User, **fields: Any) -> Sweep:

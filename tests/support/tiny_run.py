@@ -96,15 +96,15 @@ def tiny_run(owner: User, backbone: Any, key: str = "tiny", **fields: Any) -> Ru
     return Run.objects.get(pk=run.pk)
 
 
-def play(run: Run) -> Run:
+def execute_round(run: Run) -> Run:
     """Claim and play as a worker does, until the run ends or waits; trouble is tried again at once."""
-    from workers.jobs.run_round import play as play_round
+    from workers.jobs.run_round import execute_round as run_agent
 
     place.build_laboratory.cache_clear()
     while claimed := lease.claim(run.pk):
         with lease.hold_lease(claimed):
             try:
-                play_round(claimed, Flag())
+                run_agent(claimed, Flag())
             except MachineryError:
                 continue
     return Run.objects.get(pk=run.pk)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.support.run_log import RunLogInMemory
 from workers import registry
-from workers.agent.loop import Outcome, play_round, start
+from workers.agent.loop import Outcome, run_agent, start
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import build_reference
@@ -61,7 +61,7 @@ def play(
         )
 
     author = backbone or laboratory.backbone("scripted")
-    while play_round(run_log, author, run_program, memory.load):
+    while run_agent(run_log, author, run_program, memory.load):
         pass
     return run_log.events()
 

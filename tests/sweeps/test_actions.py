@@ -14,7 +14,7 @@ from experiments.core import sweep_totals, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
 from experiments.models import AuditEntry, Flow, Job, Layer, Notification, Run, Sweep, SweepPriority
-from experiments.sweeps import actions, layout
+from experiments.sweeps import actions, create_runs
 from tests.support import builders
 from tests.support.people import member
 from tests.support.queued import list_queued
@@ -46,7 +46,7 @@ def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers
     runs = list(sweep.runs.order_by("sweep_place"))
     assert len(runs) == sweep.laid_out == 24
     assert [run.sweep_place for run in runs] == [*range(1, 25)]
-    assert [(run.layer, run.unit) for run in runs] == layout.plan_runs(sweep)
+    assert [(run.layer, run.unit) for run in runs] == create_runs.plan_runs(sweep)
     assert {(run.layer, run.unit) for run in runs} == {
         *(("layer3", number) for number in range(8)),
         *(("layer4", number) for number in range(16)),
@@ -67,10 +67,10 @@ def test_several_agents_ask_about_each_unit(owner: User, layers: list[Layer]) ->
 def test_a_worker_that_died_in_the_middle_leaves_no_run_out_and_none_twice(
     owner: User, layers: list[Layer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "CHUNK", 3)
+    monkeypatch.setattr(create_runs, "CHUNK", 3)
     sweep = start(owner)
-    plan = layout.plan_runs(sweep)
-    assert [layout.lay_out_some(sweep.pk, plan) for _ in range(2)] == [3, 6]
+    plan = create_runs.plan_runs(sweep)
+    assert [create_runs.create_next_batch(sweep.pk, plan) for _ in range(2)] == [3, 6]
     lay_out(sweep)
     assert sorted(sweep.runs.values_list("unit", flat=True)) == [*range(8)]
 
@@ -160,7 +160,7 @@ def test_what_failed_on_a_machine_whose_clock_is_ahead_goes_on_too(owner: User, 
     end(run, "failed")
     Run.objects.filter(pk=run.pk).update(ended=timezone.now() + timedelta(hours=1))
     actions.retry(Actor(owner), swept.pk)
-    assert layout.retry_some(Actor(owner), swept.pk, 0) == run.pk
+    assert create_runs.retry_some(Actor(owner), swept.pk, 0) == run.pk
 
 
 def test_a_run_that_fails_again_is_not_tried_for_ever(owner: User, swept: Sweep) -> None:
@@ -168,9 +168,9 @@ def test_a_run_that_fails_again_is_not_tried_for_ever(owner: User, swept: Sweep)
     end(run, "failed")
     Run.objects.filter(pk=run.pk).update(ended=timezone.now() - timedelta(minutes=1))
     actions.retry(Actor(owner), swept.pk)
-    assert layout.retry_some(Actor(owner), swept.pk, 0) == run.pk
+    assert create_runs.retry_some(Actor(owner), swept.pk, 0) == run.pk
     transcript.append(run.pk, "failed", Ended("No room."))
-    assert layout.retry_some(Actor(owner), swept.pk, 0) is None
+    assert create_runs.retry_some(Actor(owner), swept.pk, 0) is None
 
 
 def test_the_last_run_ends_the_sweep(owner: User, swept: Sweep) -> None:

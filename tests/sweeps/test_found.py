@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Job, Label, LabelCheck, Layer, Run, Sweep
 from experiments.pairwise import sources
 from experiments.runs.lists import runs_from
-from experiments.runs.spread import Spread
+from experiments.runs.prediction_interval import PredictionInterval
 from experiments.sweeps import drawing, forecast, lists
 from experiments.units.label_groups import group_labels
 from tests.support.builders import make_run
@@ -38,11 +38,11 @@ def test_a_forecast_rests_on_recorded_runs_of_each_agent(owner: User, layers: li
     assert form.is_valid(), form.problems
     found = forecast.predict(form.draft())
     assert (found.units, found.runs, found.recorded, found.unknown) == (8, 8, 6, [])
-    assert found.cost == Spread(4.0, 4.0)
+    assert found.cost == PredictionInterval(4.0, 4.0)
     assert found.seconds is not None
     assert found.seconds.usual == pytest.approx(84.0)
     assert found.seconds.low < 84 < found.seconds.high
-    assert found.tokens == Spread(800.0, 800.0)
+    assert found.tokens == PredictionInterval(800.0, 800.0)
     assert found.clock is None, "no worker is there"
 
 
@@ -61,7 +61,7 @@ def test_runs_alike_are_worth_more_than_others(owner: User, layers: list[Layer])
     form = fill_in(owner)
     assert form.is_valid()
     found = forecast.predict(form.draft())
-    assert (found.recorded, found.seconds) == (5, Spread(80.0, 80.0))
+    assert (found.recorded, found.seconds) == (5, PredictionInterval(80.0, 80.0))
 
 
 def test_labels_with_the_same_words_are_one_group() -> None:
@@ -120,10 +120,10 @@ def test_what_a_sweep_found_is_told_by_status_reason_and_label(owner: User, swep
     row = lists.sweeps_from({}).rows.get()
     assert (row.done_runs, row.failed_runs, row.active_runs, lists.count_left(row)) == (1, 3, 4, 4)
     assert lists.state_of(row).moves == ["pause", "stop", "retry-failed"]
-    assert [(group.label, group.members) for group in lists.group_runs(lists.read_runs(swept, Names(owner)))] == [
-        ("red balls", [four.pk])
-    ]
-    (figures,) = lists.compare_agents(lists.read_runs(swept, Names(owner)))
+    assert [
+        (group.label, group.members) for group in lists.group_runs(lists.read_runs(swept, SystemNameMasker(owner)))
+    ] == [("red balls", [four.pk])]
+    (figures,) = lists.compare_agents(lists.read_runs(swept, SystemNameMasker(owner)))
     assert (figures.agent, figures.done, figures.checked, figures.median) == ("scripted, toybox", 1, 0, None)
 
 
@@ -167,7 +167,7 @@ def test_scores_of_labels_are_drawn_by_agent(owner: User, swept: Sweep, as_owner
     for place, (run, r) in enumerate(zip(runs, (1.0, 0.95, 0.2), strict=False)):
         check = LabelCheck.objects.create(key=f"{place}", unit=unit(place), text="red", options={}, pearson=r)
         Run.objects.filter(pk=run.pk).update(status="concluded", label_check=check)
-    plot = drawing.draw_scores(lists.read_runs(swept, Names(None)))
+    plot = drawing.draw_scores(lists.read_runs(swept, SystemNameMasker(None)))
     assert plot is not None
     assert [bar.words.partition(": ")[2] for bar in plot.bars] == ["1 from 0.20 to 0.25", "2 from 0.95 to 1.00"]
     assert drawing.draw_scores(()) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from experiments.models import CheckStatus, Label, LabelCheck, Layer, Run, Unit
 from experiments.sweeps import selection
-from experiments.units.stretches import format_stretches, read_stretches
+from experiments.units.unit_ranges import format_ranges, read_stretches
 from tests.support.builders import make_run
 from tests.support.sweeps import fill_in
 
@@ -119,4 +119,4 @@ def test_runs_under_way_leave_units_out_of_those_that_are_new(owner: User, layer
 
 @given(some.sets(some.integers(0, 10**6), max_size=50))
 def test_stretches_say_the_same_numbers(numbers: set[int]) -> None:
-    assert read_stretches(format_stretches(numbers)) == sorted(numbers)
+    assert read_stretches(format_ranges(numbers)) == sorted(numbers)

@@ -8,7 +8,7 @@ from django.template import Context, Template
 from django.test import Client
 from django.urls import reverse
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Run, VisionModelRow
 from tests.support.blind_runs import TOLD, queued
 from tests.support.builders import make_run
@@ -57,13 +57,17 @@ def test_strangers_see_no_card(client: Client, resnet: VisionModelRow) -> None:
 
 def test_a_mention_of_a_unit_is_a_link_with_its_card(owner: User, resnet: VisionModelRow) -> None:
     run = make_run(owner, model=RESNET, unit=7)
-    drawn = Template("{% load units %}{% unit_link run %}").render(Context({"run": run, "names": Names(owner)}))
+    drawn = Template("{% load units %}{% unit_link run %}").render(
+        Context({"run": run, "names": SystemNameMasker(owner)})
+    )
     assert f'href="{reverse("unit", args=[RESNET, "layer4", 7])}"' in drawn
     assert f'data-card="{reverse("unit-card", args=[RESNET, "layer4", 7])}"' in drawn
 
 
 def test_a_system_that_is_hidden_from_its_reader_is_no_link(run: Run, first: User) -> None:
     queued(run, first)
-    drawn = Template("{% load units %}{% unit_link run %}").render(Context({"run": run, "names": Names(first)}))
+    drawn = Template("{% load units %}{% unit_link run %}").render(
+        Context({"run": run, "names": SystemNameMasker(first)})
+    )
     assert "<a" not in drawn
     assert TOLD not in drawn

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.evidence import content, matches_words
 from experiments.models import (
     Dataset,
@@ -82,7 +82,7 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Visi
     photos, other = Dataset.objects.get(), Dataset.objects.create(key="toybox")
     LayerIndex.objects.create(layer=layer, dataset=photos, dead=[4, 5, 6])
     LayerIndex.objects.create(layer=layer, dataset=other, dead=[5])
-    known = states(resnet, [layer], Names(owner))
+    known = states(resnet, [layer], SystemNameMasker(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
     assert count_states([layer], known, UnitState.NEW) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
 

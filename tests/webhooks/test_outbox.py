@@ -15,7 +15,7 @@ from django.utils import timezone
 from experiments.core import outbox, transcript
 from experiments.core.actors import Actor
 from experiments.evaluations import actions as evaluations
-from experiments.keeping.pruning import prune
+from experiments.maintenance.pruning import prune
 from experiments.models import (
     Evaluation,
     Image,

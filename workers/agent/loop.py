@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LULL = 10.0
+STREAM_IDLE_TIMEOUT = 10.0
 """After the time limit, a reply is given up if no text comes for this many seconds."""
 
 
@@ -160,7 +160,7 @@ def _refuse_to_grade(step: rules.Grade) -> Graded:
     return Graded(step.round, " OR ".join(step.labels), left=step.left, reason="Labels cannot be tested here.")
 
 
-def play_round(
+def run_agent(
     run_log: RunLog,
     backbone: Backbone,
     run_program: Runner,
@@ -362,7 +362,7 @@ class StreamedReply:
         self.text = "" if piece is None else self.text + piece
         self.run_log.draft(self.text)
         if piece:
-            self.until = max(self.until, time.monotonic() + LULL)
+            self.until = max(self.until, time.monotonic() + STREAM_IDLE_TIMEOUT)
             if self.aside:
                 self.run_log.progress("", 0, 0)
                 self.aside = False

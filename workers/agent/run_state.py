@@ -184,7 +184,7 @@ class RunState:
         kind = kind_of(event.kind)
         if isinstance(event.payload, Resumed):
             self.suspended = False
-        elif kind.ends or kind.stills:
+        elif kind.ends or kind.suspends:
             self.suspended = True
         if isinstance(event.payload, Retrying):
             self.attempts, self.trouble = self.attempts + 1, event.payload.what

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Least
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.models import Flow, Run
 from workers.jobs import lease, turns
 from workers.record.statuses import ACTIVE
@@ -58,8 +58,8 @@ class Claimer:
 
 def list_claimable() -> QuerySet[Run]:
     """Return runs that a worker may take: active, due, and without a valid lease."""
-    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=tell_time())
-    return Run.objects.filter(free, status__in=ACTIVE, due__lte=tell_time())
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=database_now())
+    return Run.objects.filter(free, status__in=ACTIVE, due__lte=database_now())
 
 
 def settle(run: Run, seconds: float) -> None:
@@ -89,17 +89,17 @@ def _line_up() -> list[Flow]:
 
 def _take_turn(line: Sequence[Flow]) -> int | None:
     """Take the turn of the next flow and return its key; None if another thread was faster."""
-    place, cycle = turns.find_turn([turns.Place(each.pk, each.deficit, each.weight) for each in line])
+    place, cycle = turns.pick_queue([turns.QueueState(each.pk, each.deficit, each.weight) for each in line])
     served = line[place]
     # Compare-and-set: the update matches only if no other thread has visited the flow
     mine = Flow.objects.filter(pk=served.pk, visited=served.visited)
-    if not mine.update(visited=tell_time(), deficit=_granted(cycle)):
+    if not mine.update(visited=database_now(), deficit=_granted(cycle)):
         return None
     # Flows before the served one were visited `cycle` times in vain, those after it once less
     passed = Flow.objects.filter(pk__in=[each.pk for each in line[:place]])
     behind = Flow.objects.filter(pk__in=[each.pk for each in line[place + 1 :]])
     if place:
-        passed.update(visited=tell_time(), deficit=_granted(cycle))
+        passed.update(visited=database_now(), deficit=_granted(cycle))
     if cycle > 1 and line[place + 1 :]:
         behind.update(deficit=_granted(cycle - 1))
     return served.pk

@@ -21,7 +21,7 @@ from experiments.exchange.export_words import describe_query
 from experiments.exchange.formats import selection
 from experiments.exchange.formats.card import write_card
 from experiments.exchange.formats.zipped_labels import LABELS_MEMBER
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.exchange.safe_zip import BUNDLE, ExchangeError
 from experiments.exchange.tables import TABLES
 from experiments.models import Export, ExportSubject, Format

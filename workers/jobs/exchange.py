@@ -34,8 +34,8 @@ from experiments.exchange import (
     tables,
 )
 from experiments.exchange.formats import label_files
+from experiments.exchange.image_services import Decoded, Laboratory, Progress
 from experiments.exchange.import_bundle import Source, Taken
-from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
 from experiments.models.exchange import DATASETS, LABEL_FILES, NOUNS
@@ -93,7 +93,7 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     if export.format in LABEL_FILES:
         return label_files.write(Format(export.format), chosen, target, progress, viewer)
     # Before the first row is read, so that no row is seen without a record
-    export_query.note_shown(chosen, viewer)
+    export_query.record_disclosure(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
@@ -115,7 +115,7 @@ def add_runs(pack: export_bundle.Pack, keys: Sequence[int], progress: Progress, 
         progress(f"Run {key}", done, len(keys))
         run = Run.objects.select_related("owner", "parent").get(pk=key)
         if viewer is not None:
-            export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
+            export_query.record_disclosure(opinions.reviews_of(run, viewer), viewer)
         side = next((side for count, side in SIDES if run.observation_count <= count), MIN_SIDE)
         tell = partial(progress, "Drawing the page", done, len(keys))
         small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # Runs repeat some images

@@ -96,11 +96,11 @@ def pause(claimed: Run) -> None:
 
 def _play_on(claimed: Run, lost: Flag, console: Console) -> bool:
     """Play one round. After an error it is tried again after a moment."""
-    from workers.jobs.run_round import play
+    from workers.jobs.run_round import execute_round
 
     try:
         current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
-        return play(current, lost, partial(ConsoleRunLog, console=console), any_model=True)
+        return execute_round(current, lost, partial(ConsoleRunLog, console=console), any_model=True)
     except MachineryError:  # The run log has already shown it
         time.sleep(RETRY_SECONDS)
         return True

@@ -22,7 +22,7 @@ from experiments.core import code_version, worker_status
 from experiments.core.otel_package import explain_missing_package
 from experiments.core.queue import row_of
 from workers.jobs import counters
-from workers.jobs.routine import Routine
+from workers.jobs.periodic_thread import PeriodicThread
 
 LOOK_EVERY = 1.0
 """Interval between checks, in seconds."""
@@ -48,7 +48,7 @@ class Heartbeat:
         self._stay = ExitStack()
 
     def start(self) -> None:
-        self._stay.enter_context(Routine("presence", LOOK_EVERY, self.look))
+        self._stay.enter_context(PeriodicThread("presence", LOOK_EVERY, self.look))
 
     def leave(self) -> None:
         """Remove the worker from the list."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db.models import Q
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.models import Job, LabelCheck
 from workers.jobs import lease
-from workers.jobs.routine import Routine
+from workers.jobs.periodic_thread import PeriodicThread
 
 Held = type[Job] | type[LabelCheck]
 """Models with a status, including "queued" and "running", and the time of the last heartbeat."""
@@ -27,9 +27,9 @@ def claim(rows: Held, pk: int, *others: str, **changed: Any) -> bool:
     """Claim a row that is queued, has a status in `others`, or whose worker fell silent, and update columns. False if
     it is done or another worker has it."""
     # By the database's clock, because clocks of machines differ
-    lost = Q(status="running", beat__lt=tell_time() - SILENCE)
+    lost = Q(status="running", beat__lt=database_now() - SILENCE)
     free = rows.objects.filter(lost | Q(status__in=("queued", *others)), pk=pk)
-    return bool(free.update(status="running", beat=tell_time(), **changed))
+    return bool(free.update(status="running", beat=database_now(), **changed))
 
 
 @contextmanager
@@ -38,18 +38,18 @@ def keep(rows: Held, pk: int) -> Iterator[None]:
     running = rows.objects.filter(pk=pk, status="running")
 
     def renew() -> bool:
-        running.update(beat=tell_time())
+        running.update(beat=database_now())
         return True
 
-    with Routine(f"heartbeat-{rows._meta.model_name}-{pk}", lease.HEARTBEAT, renew):
+    with PeriodicThread(f"heartbeat-{rows._meta.model_name}-{pk}", lease.HEARTBEAT, renew):
         yield
 
 
 def recover(rows: Held, ask: Callable[[int], None]) -> None:
     """Enqueue rows whose worker died or whose message Redis may have lost. Doing so twice is harmless."""
-    silent = rows.objects.filter(beat__lt=tell_time() - SILENCE)
+    silent = rows.objects.filter(beat__lt=database_now() - SILENCE)
     silent.filter(status="running").update(status="queued")
     for pk in list(silent.filter(status="queued").values_list("pk", flat=True)[:MAX_RECOVERED]):
         # The new heartbeat keeps the next recovery from enqueuing it again at once
-        rows.objects.filter(pk=pk, status="queued").update(beat=tell_time())
+        rows.objects.filter(pk=pk, status="queued").update(beat=database_now())
         ask(pk)

@@ -19,9 +19,9 @@ from django.db import DatabaseError
 from django.db.models import F, Q
 from django.db.models.functions import Greatest
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.models import Run
-from workers.jobs.routine import Routine
+from workers.jobs.periodic_thread import PeriodicThread
 from workers.record.statuses import ACTIVE, Status
 
 log = logging.getLogger(__name__)
@@ -41,13 +41,13 @@ stopping = threading.Event()
 
 def claim(run_id: int) -> Run | None:
     """Claim the run; None if it has ended, waits for a person, or has a valid lease."""
-    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=tell_time())
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=database_now())
     # Names host, process and thread, for people who read the row
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
-        lease_expires=tell_time() + LASTS,
-        taken=tell_time(),
+        lease_expires=database_now() + LASTS,
+        taken=database_now(),
         held_up="",
         # Steps recorded under an older fence are refused from now on
         fence=F("fence") + 1,
@@ -62,18 +62,18 @@ def hold_lease(run: Run) -> Iterator[threading.Event]:
     when the lease is lost."""
     lost = threading.Event()
     try:
-        with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
+        with PeriodicThread(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
             yield lost
     finally:
         # This worker is alive, so the run does not kill workers: reset the count of claims
         held = Run.objects.filter(pk=run.pk, fence=run.fence)
-        held.update(lease_worker="", lease_expires=None, claims=0, due=Greatest("due", tell_time()))
+        held.update(lease_worker="", lease_expires=None, claims=0, due=Greatest("due", database_now()))
 
 
 def renew(run: Run, lost: threading.Event) -> bool:
     """Renew the lease. Return False if another worker has the run."""
     try:
-        renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=tell_time() + LASTS)
+        renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=database_now() + LASTS)
     except DatabaseError as error:  # Not fatal: even if the lease expires, the fence guards every step
         log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
         return True

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 
 from experiments.core import notify, outbox
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.logs import logging_about
 from experiments.core.outages import explain_outage
 from experiments.core.queue import ask_for, ask_for_work
@@ -102,8 +102,8 @@ def write_thumbnails() -> None:
 @shared_task(name="workers.jobs.long.prune")
 def prune() -> None:
     """Remove unused data once a day, if the settings say after how many days."""
-    from experiments.keeping.backup_format import BackupError
-    from experiments.keeping.pruning import prune as remove_unused
+    from experiments.maintenance.backup_format import BackupError
+    from experiments.maintenance.pruning import prune as remove_unused
 
     try:
         log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _silently, dry=False))
@@ -135,7 +135,7 @@ def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
         running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
         evaluation = Evaluation.objects.filter(job=job.pk).first() if status not in MOVING else None
         # Only if it is still running: another worker may have taken it over meanwhile
-        if running.update(status=status, result=result, beat=tell_time()) and evaluation:
+        if running.update(status=status, result=result, beat=database_now()) and evaluation:
             outbox.announce_evaluation(evaluation, status)
     return status, result
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.exchange.tables import Table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from celery import shared_task
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.queue import enqueue
 from experiments.models import Run
 from workers.jobs import claims, exchange, jail, long, thumbnails
@@ -37,4 +37,4 @@ def recover() -> None:
 def _list_forsaken() -> list[Run]:
     """Return active runs without a flow and without a valid lease, after the grace period."""
     # A run just created in the foreground also has no flow; it gets a minute to start
-    return list(claims.list_claimable().filter(flow=None, due__lt=tell_time() - GRACE).only("pk"))
+    return list(claims.list_claimable().filter(flow=None, due__lt=database_now() - GRACE).only("pk"))

@@ -110,7 +110,7 @@ class RoundThreads:
         self._recent.append(run.pk)
         self._began(key, run.pk)
         try:
-            rounds.play_claimed(run)
+            rounds.execute_claimed(run)
         except DatabaseError as error:
             log.warning("A round of run %s was broken off, it is claimed again: %s", run.pk, error)
         except Exception:

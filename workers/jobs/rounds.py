@@ -7,7 +7,7 @@ import time
 from collections import deque
 from datetime import timedelta
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.logs import logging_about
 from experiments.core.outages import explain_outage
 from experiments.label_checks import requests
@@ -27,16 +27,16 @@ _outages: deque[str] = deque(maxlen=1)
 """The latest outage. The log warns of it once, not for every run that waits."""
 
 
-def play_claimed(run: Run, *, any_model: bool = False) -> None:
-    """Play one round and release the run. Its flow is charged for the time. `any_model` as in `run_round.play`."""
-    from workers.jobs.run_round import play
+def execute_claimed(run: Run, *, any_model: bool = False) -> None:
+    """Execute one round, release the run, and charge its queue for the time. `any_model`: see `execute_round`."""
+    from workers.jobs.run_round import execute_round
 
     # Events after this one are new, and their spans must be sent
     began, known = time.monotonic(), run.last_seq
     goes_on = True
     with logging_about(run=run.pk, round=run.rounds + 1), lease.hold_lease(run) as lost:
         try:
-            goes_on = play(run, lost, any_model=any_model)
+            goes_on = execute_round(run, lost, any_model=any_model)
         except LeaseLost as error:
             log.warning("%s", error)
         except Exception as error:  # noqa: BLE001  raised again unless it is known
@@ -65,7 +65,7 @@ def _put_off(run: Run, error: Exception) -> None:
         "Run %s had trouble: %s It is tried again in %d s.",
         *(run.pk, _with_cause(error), wait),
     )
-    later = tell_time() + timedelta(seconds=wait)
+    later = database_now() + timedelta(seconds=wait)
     Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, held_up=held_up)
 
 

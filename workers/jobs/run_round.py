@@ -20,7 +20,7 @@ from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
-from workers.agent.loop import Outcome, attempt, play_round, start
+from workers.agent.loop import Outcome, attempt, run_agent, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
@@ -53,10 +53,10 @@ POISON = (
 RunLogOf = Callable[[Run, ImagesInDatabase, Event], DatabaseRunLog]
 
 
-def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_model: bool = False) -> bool:
+def execute_round(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_model: bool = False) -> bool:
     """Play one round. `any_model` allows a model of the provider that is not in the list.
 
-    Return True if the run continues. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
+    Return True if the run continues. Raises MachineryError, LeaseLost; see `agent.loop.run_agent`.
     """
     images = ImagesInDatabase()
     run_log = run_log_of(run, images, lost)
@@ -67,7 +67,7 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))
     if backbone is None:
         return False
-    goes_on = play_round(
+    goes_on = run_agent(
         run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load, LabelGrader(run, run_log)
     )
     if goes_on:

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from experiments.core import sweep_totals
 from experiments.core.actors import Actor
 from experiments.models import Job, Sweep
-from experiments.sweeps import layout
+from experiments.sweeps import create_runs
 from workers.errors import RequestError
 from workers.protocols import Progress
 
@@ -34,20 +34,20 @@ def lay_out(job: Job, progress: Progress) -> str:
 def make_runs(sweep: Sweep, progress: Progress) -> None:
     """Create the missing runs. Raises PermissionDenied if its owner may no longer start runs, Cancelled."""
     # `laid_out` counts the runs made so far, so an interrupted job neither skips nor repeats any
-    plan, made = layout.plan_runs(sweep), sweep.laid_out
+    plan, made = create_runs.plan_runs(sweep), sweep.laid_out
     while made < len(plan):
         progress("Creating runs", made, len(plan))
-        made = layout.lay_out_some(sweep.pk, plan)
+        made = create_runs.create_next_batch(sweep.pk, plan)
 
 
 def _stop_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
-    while left := layout.stop_some(actor, sweep.pk):
+    while left := create_runs.stop_some(actor, sweep.pk):
         progress("Stopping runs", sweep.planned - left, sweep.planned)
 
 
 def _retry_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
     asked, last = sweep.retry_asked, 0
-    while after := layout.retry_some(actor, sweep.pk, last):
+    while after := create_runs.retry_some(actor, sweep.pk, last):
         last = after
         progress("Trying runs again", 0, sweep.planned)
-    layout.end_retry(sweep.pk, asked)
+    create_runs.end_retry(sweep.pk, asked)

@@ -18,7 +18,7 @@ QUANTUM = 1.0
 
 
 @dataclass(frozen=True)
-class Place:
+class QueueState:
     """A flow in line with its deficit: granted seconds that it has not used, negative if it used more."""
 
     flow: int
@@ -36,7 +36,7 @@ class Place:
         return 1 + max(0, floor(-self.deficit / self.grant))
 
 
-def find_turn(line: Sequence[Place]) -> tuple[int, int]:
+def pick_queue(line: Sequence[QueueState]) -> tuple[int, int]:
     """Find the next flow to serve in a line, least recently visited first. Return its position and cycle.
 
     Flows up to this position are visited `cycle` times, those after it once less. The line must not be empty.

@@ -18,12 +18,12 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, QuerySet
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.outbox import is_held_back
 from experiments.models import DeliveryStatus, WebhookDelivery
 from experiments.webhooks import messages
 from workers.jobs import lease
-from workers.jobs.routine import Routine
+from workers.jobs.periodic_thread import PeriodicThread
 from workers.jobs.webhook_request import WebhookAnswer, post
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class WebhookSender:
         self._lock = threading.Lock()
         self._busy: set[int] = set()
         self._served: dict[int, float] = {}
-        self._routine = Routine("webhooks", LOOK_EVERY, self.look)
+        self._routine = PeriodicThread("webhooks", LOOK_EVERY, self.look)
 
     def start(self) -> None:
         self._routine.__enter__()
@@ -102,12 +102,16 @@ def _list_due() -> QuerySet[WebhookDelivery]:
 
 
 def _claimable() -> QuerySet[WebhookDelivery]:
-    return WebhookDelivery.objects.filter(status=DeliveryStatus.WAITING, next_attempt__lte=tell_time())
+    return WebhookDelivery.objects.filter(status=DeliveryStatus.WAITING, next_attempt__lte=database_now())
 
 
 def claim(pk: int) -> WebhookDelivery | None:
     """Claim a due delivery; None if another worker has it or it is gone."""
-    changed: dict[str, Any] = {"attempts": F("attempts") + 1, "tried": tell_time(), "next_attempt": tell_time() + CLAIM}
+    changed: dict[str, Any] = {
+        "attempts": F("attempts") + 1,
+        "tried": database_now(),
+        "next_attempt": database_now() + CLAIM,
+    }
     # No join: PostgreSQL rechecks a row changed by another worker only if it belongs to this table
     if not _claimable().filter(pk=pk).update(**changed):
         return None
@@ -122,7 +126,7 @@ def _deliver(pk: int) -> bool:
     if is_held_back(delivery):
         words = "Held back while its run is reviewed blind."
         # Being held back is not a failure, so it does not count as an attempt
-        _update(delivery, attempts=F("attempts") - 1, next_attempt=tell_time() + HELD_BACK, answer=words)
+        _update(delivery, attempts=F("attempts") - 1, next_attempt=database_now() + HELD_BACK, answer=words)
         return True
     answer = _attempt(delivery)
     _record(delivery, answer)
@@ -142,11 +146,11 @@ def _attempt(delivery: WebhookDelivery) -> WebhookAnswer:
 def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
     said: dict[str, Any] = {"code": answer.code, "answer": answer.words}
     if answer.is_success:
-        _update(delivery, status=DeliveryStatus.DELIVERED, delivered=tell_time(), **said)
+        _update(delivery, status=DeliveryStatus.DELIVERED, delivered=database_now(), **said)
     elif answer.code == GONE or delivery.attempts > len(DELAYS):
         _update(delivery, status=DeliveryStatus.GIVEN_UP, **said)
     else:
-        _update(delivery, next_attempt=tell_time() + timedelta(seconds=DELAYS[delivery.attempts - 1]), **said)
+        _update(delivery, next_attempt=database_now() + timedelta(seconds=DELAYS[delivery.attempts - 1]), **said)
 
 
 def _update(delivery: WebhookDelivery, **changed: Any) -> None:

@@ -19,7 +19,7 @@ from workers.record.experiments import ExperimentStatus, LogEntry, Observation, 
 from workers.record.functions import FunctionScore
 from workers.record.limits import Limits, Usage
 from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLimit, ReasoningItems
-from workers.record.statuses import ENDED, STILL, Status
+from workers.record.statuses import ENDED, SUSPENDED, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 Direction = Literal["", "too narrow", "too broad", "elsewhere", "not readable"]
@@ -334,9 +334,9 @@ class Kind:
         return self.status in ENDED
 
     @property
-    def stills(self) -> bool:
+    def suspends(self) -> bool:
         """True if no worker holds the run after the event, although it has not ended."""
-        return self.status in STILL
+        return self.status in SUSPENDED
 
 
 def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:

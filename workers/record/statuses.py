@@ -38,7 +38,7 @@ class Status(Labelled):
 ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 """A worker holds the run, or will."""
 
-STILL = frozenset({Status.PAUSED, Status.WAITING})
+SUSPENDED = frozenset({Status.PAUSED, Status.WAITING})
 """No worker holds the run, but it has not ended."""
 
 ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Status.FAILED})

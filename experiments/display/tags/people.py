@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from experiments.core import display_name
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 
 register = template.Library()
 BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
@@ -32,7 +32,7 @@ def browser(agent: str) -> str:
     return f"{name} on {system}" if name and system else name or agent[:60] or "A browser"
 
 
-def names_in(context: template.Context) -> Names:
+def names_in(context: template.Context) -> SystemNameMasker:
     """Return the names of systems for the page's viewer; without a viewer, those that everyone may read."""
     found = context.get("names")
-    return found if isinstance(found, Names) else Names(None)
+    return found if isinstance(found, SystemNameMasker) else SystemNameMasker(None)

@@ -7,7 +7,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.tags.people import names_in
 from experiments.models import Run
 
@@ -21,7 +21,7 @@ def unit_link(context: template.Context, run: Run, short: bool = False) -> SafeS
     leaves out the model."""
     names = names_in(context)
     words = names.short(run) if short else names.of(run)
-    return words if names.hides(run) else unit_at(run.model, run.layer, run.unit, words)
+    return words if names.is_masked(run) else unit_at(run.model, run.layer, run.unit, words)
 
 
 @register.simple_tag
@@ -35,9 +35,9 @@ def unit_at(model: str, layer: str, number: int | None, words: str = "") -> Safe
         return words
 
 
-def card_at(names: Names, run: Run) -> SafeString:
+def card_at(names: SystemNameMasker, run: Run) -> SafeString:
     """Return the attribute that adds the unit's card to a link that names a run's system and leads elsewhere."""
-    if names.hides(run):
+    if names.is_masked(run):
         return SafeString("")
     try:
         return format_html(' data-card="{}"', reverse("unit-card", args=[run.model, run.layer, run.unit]))

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
 from experiments.exchange.export_bundle import Pack
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.exchange.safe_zip import MEMBERS, ExchangeError
 from experiments.exchange.tables import LABELS, TableColumn
 from experiments.models import Format

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.keeping.backup import write_backup
+from experiments.maintenance.backup import write_backup
 from experiments.management.prepared import PreparedCommand, ProgressLine
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
-from experiments.core.clock import tell_time
+from experiments.core.clock import database_now
 from experiments.core.otel_package import explain_missing_package
 from experiments.management.options import positive
 from experiments.management.prepared import PreparedCommand
@@ -47,7 +47,7 @@ def _find_runs(keys: list[int], days: float | None) -> QuerySet[Run]:
     if bool(keys) == (days is not None):
         raise CommandError("Name runs by their numbers, or give --days N.")
     if days is not None:
-        return Run.objects.filter(ended__gte=tell_time() - timedelta(days=days)).order_by("pk")
+        return Run.objects.filter(ended__gte=database_now() - timedelta(days=days)).order_by("pk")
     if unknown := sorted(set(keys) - set(Run.objects.filter(pk__in=keys).values_list("pk", flat=True))):
         raise CommandError(f"There is no run {unknown[0]}.")
     return Run.objects.filter(pk__in=keys).order_by("pk")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from experiments.keeping import pruning
+from experiments.maintenance import pruning
 from experiments.management.options import positive
 from experiments.management.prepared import PreparedCommand, ProgressLine
 

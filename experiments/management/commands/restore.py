@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.keeping.restoring import restore_backup
+from experiments.maintenance.restoring import restore_backup
 from experiments.management.prepared import PreparedCommand, ProgressLine
 
 LISTED = 20

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.keeping import copying, image_files
+from experiments.maintenance import copying, image_files
 from experiments.management.prepared import PreparedCommand, ProgressLine
 
 

@@ -14,12 +14,12 @@ from django.http import QueryDict
 
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.management import options as choices
 from experiments.management.prepared import PreparedCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Sweep
-from experiments.sweeps import actions, lists, words
+from experiments.sweeps import actions, lists, summaries
 from experiments.sweeps.fields import PRIORITIES
 from experiments.sweeps.forecast import predict
 from experiments.sweeps.form import NewSweep
@@ -80,7 +80,7 @@ class Command(PreparedCommand):
                     self._start(by, options)
                 case "list":
                     for row in lists.sweeps_from({}).rows:
-                        self.stdout.write(f"{row.pk:>5}  {row.name}. {words.describe_progress(row)}")
+                        self.stdout.write(f"{row.pk:>5}  {row.name}. {summaries.describe_progress(row)}")
                 case "resume":
                     budget = {column: options[name] for name, column in _BUDGET.items() if options[name] is not None}
                     actions.resume(by, _find(options["sweep"]).pk, budget)
@@ -99,10 +99,10 @@ class Command(PreparedCommand):
             raise CommandError(str(refusal)) from refusal
 
     def _start(self, actor: Actor, options: dict[str, Any]) -> None:
-        form = NewSweep(_fill_in(options), Names(actor.person))
+        form = NewSweep(_fill_in(options), SystemNameMasker(actor.person))
         if not form.is_valid():
             raise CommandError("\n".join(form.problems))
-        self.stderr.write(words.describe_forecast(predict(form.draft())))
+        self.stderr.write(summaries.describe_forecast(predict(form.draft())))
         if options["dry_run"]:
             return
         sweep = actions.begin(actor, form.draft())
@@ -117,18 +117,18 @@ class Command(PreparedCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(row), ensure_ascii=False))
             return
-        self.stdout.write(f"{row.name}. {words.describe_progress(row)}")
+        self.stdout.write(f"{row.name}. {summaries.describe_progress(row)}")
         for failure in lists.list_failures(row):
             named = ", ".join(str(run) for run in failure.runs)
             self.stdout.write(f"  {failure.count:,} failed: {failure.reason} (runs {named})")
-        for group in lists.group_runs(lists.read_runs(row, Names(None)))[:20]:
+        for group in lists.group_runs(lists.read_runs(row, SystemNameMasker(None)))[:20]:
             self.stdout.write(f"  {len(group.members):>6,}  {group.label}")
 
     def _watch(self, options: dict[str, Any]) -> None:
         said = ""
         while True:
             row = _find(options["sweep"])
-            if (line := words.describe_progress(row)) != said:
+            if (line := summaries.describe_progress(row)) != said:
                 self.stderr.write(line)
                 said = line
             if not lists.state_of(row).live:
@@ -212,6 +212,6 @@ def _as_json(row: Any) -> dict[str, Any]:
         "failures": [{"reason": each.reason, "count": each.count} for each in lists.list_failures(row)],
         "labels": [
             {"label": each.label, "runs": len(each.members)}
-            for each in lists.group_runs(lists.read_runs(row, Names(None)))
+            for each in lists.group_runs(lists.read_runs(row, SystemNameMasker(None)))
         ],
     }

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.keeping import image_files, verification
-from experiments.keeping.findings import Finding
+from experiments.maintenance import image_files, verification
+from experiments.maintenance.findings import Finding
 from experiments.management.options import positive
 from experiments.management.prepared import PreparedCommand, ProgressLine
 from experiments.models import Event, Image, Run

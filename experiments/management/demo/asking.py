@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from experiments.comments import actions as comments
 from experiments.core.actors import Actor
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.evaluations import actions as evaluations
 from experiments.evaluations.form import NewEvaluation
 from experiments.management.demo.team import Team
@@ -67,7 +67,7 @@ def sweep_layer(team: Team) -> None:
     given = QueryDict(mutable=True)
     given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(sample)})
     given.update({"seed": "5", "agent": "scripted", "task": tasks.DEFAULT_TASK})
-    sweeps.start(team.researcher, NewSweep(given, Names(team.researcher.person)))
+    sweeps.start(team.researcher, NewSweep(given, SystemNameMasker(team.researcher.person)))
 
 
 def evaluate_neurons(team: Team) -> None:

@@ -10,9 +10,9 @@ from django.urls import reverse
 from ninja import Field, Status
 from pydantic import ValidationInfo, field_validator
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import NO_NUL, Body, Id, RowNumber, RunLimitsIn, UnitNumber, Whole, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
@@ -69,7 +69,7 @@ class RunIn(Body):
 @router.post("/runs", response={201: RunOut}, summary="Create a run")
 def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Checked as on the page New run. Sent again with the same Idempotency-Key, it makes no other run."""
-    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
     return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 
@@ -94,6 +94,6 @@ def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[
 @router.post("/runs/{pk}/again", response={201: RunOut}, summary="Duplicate a run")
 def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new run with the query of this one, checked anew."""
-    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     return create_run_row(request, response, lambda: actions.ask_again(Actor.behind(request, owner), run))

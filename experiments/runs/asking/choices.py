@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.core import compatibility, notify, unit_names, worker_status
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
@@ -23,14 +23,14 @@ EARLIER = 3
 """Runs on the same unit that are shown beside its exemplars."""
 
 
-def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
+def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, Any]:
     """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
     its error.
     """
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:
-        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
+        return {"models": [], "waiting": worker_status.has_worker(), "looking": notify.read_report("catalogue")}
     wanted = [values.get("model"), compatibility.TOYBOX]
     model = next((each for name in wanted for each in there if each.name == name), there[0])
     layers = list(model.layers.all())
@@ -97,7 +97,9 @@ def explain_choice(values: Any, units: Sequence[int]) -> str:
     return advice or questions.stray_unit(str(values.get("question") or ""), units)
 
 
-def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: Names) -> dict[str, Any]:
+def read_unit(
+    layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: SystemNameMasker
+) -> dict[str, Any]:
     """Return the selected units, and the newest runs on the first that ended in labels; or the error."""
     text = "" if values.get("unit") is None else str(values["unit"])
     if layer is None:
@@ -111,7 +113,7 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
     number = numbers[0]
     asked = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
     runs = visible_to(asked)
-    hidden = names.holds_back(layer.model.name, layer.name, number)
+    hidden = names.masks_unit(layer.model.name, layer.name, number)
     context = {
         "written": unit_names.format_unit(number, shown) if len(numbers) == 1 else text,
         "unit_names": shown,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.core import compatibility
-from experiments.runs.spread import Spread, read_alike
+from experiments.runs.prediction_interval import PredictionInterval, read_alike
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class RunEstimate:
     """The total of `runs` runs; None for unknown parts."""
 
     runs: int
-    seconds: Spread | None
-    cost: Spread | None
+    seconds: PredictionInterval | None
+    cost: PredictionInterval | None
     recorded: int
     """Number of recorded runs behind it."""
     by_person: bool
@@ -38,8 +38,8 @@ def estimate(values: Mapping[str, Any], runs: int = 1) -> RunEstimate:
     priced = not compatibility.price_unknown(backbone, model)
     return RunEstimate(
         runs,
-        Spread.of([row.seconds for row in rows], runs),
-        Spread.of([row.cost for row in rows], runs) if priced else None,
+        PredictionInterval.of([row.seconds for row in rows], runs),
+        PredictionInterval.of([row.cost for row in rows], runs) if priced else None,
         len(rows),
         by_person=False,
     )

@@ -20,7 +20,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.number_format import compact, count_noun, dollars, duration
 from experiments.models import Role, Run
@@ -43,7 +43,7 @@ def page(request: HtmxRequest) -> HttpResponse:
     beside the fields.
     """
     actor = Actor.of(request, Role.RESEARCHER)
-    names = Names(request.user)
+    names = SystemNameMasker(request.user)
     if request.method == "POST":
         form = forms.QueryForm(request.POST)
         if "look" in request.POST:  # without JavaScript: what suits what was chosen
@@ -68,7 +68,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     PermissionDenied for a run whose system the person is to judge unseen."""
     for way in ("from", "like"):
         if run := _run_named(request.GET.get(way, "")):
-            if Names(request.user).hides(run):
+            if SystemNameMasker(request.user).is_masked(run):
                 raise PermissionDenied(
                     f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
                     "Submit or decline your review first, or fork the run."
@@ -82,7 +82,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
         values |= _begin_with_circuit(request, circuit)
     values |= match_task(values)
     if values.get("layer"):
-        values["question"] = request.GET.get("question") or _suggest_question(values, Names(request.user))
+        values["question"] = request.GET.get("question") or _suggest_question(values, SystemNameMasker(request.user))
     return values
 
 
@@ -96,14 +96,14 @@ def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
     return place | {"circuit": key} | compatibility.fitting(place["model"])
 
 
-def _suggest_question(values: Mapping[str, Any], names: Names) -> str:
+def _suggest_question(values: Mapping[str, Any], names: SystemNameMasker) -> str:
     """Return a suitable question for the selection; "" if there is no such unit."""
     layer, units = find_chosen(values, names)
     task = tasks.find_task(str(values.get("task") or tasks.DEFAULT_TASK)).key
     return questions.suggestions(layer, units)[task] if layer and units else ""
 
 
-def _look_again(given: QueryDict, names: Names) -> dict[str, Any]:
+def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
     """Return the selection with what suits it: a question too, unless a person wrote one."""
     values: dict[str, Any] = given.dict()
     values |= follow(values)
@@ -123,10 +123,10 @@ def _run_named(number: Any) -> Run | None:
     return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
-def differing(values: Any, names: Names) -> dict[str, Any]:
+def differing(values: Any, names: SystemNameMasker) -> dict[str, Any]:
     """Return the run that is asked again, and the fields that differ: name, old value, new value."""
     parent = _run_named(values.get("parent") or "")
-    if parent is None or names.hides(parent):
+    if parent is None or names.is_masked(parent):
         return {}
     # A browser sends nothing of a box that is not ticked
     was, now = forms.copy_values(parent), {"ablation": "", **dict(values.items())}
@@ -146,7 +146,7 @@ def _format_value(value: Any) -> str:
 
 def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
     """What the template shows beside the form."""
-    names = Names(request.user)
+    names = SystemNameMasker(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
     chosen |= {name: values[name] for name in BEFORE if name in values}
     return {
@@ -168,10 +168,10 @@ def unit(request: HttpRequest) -> HttpResponse:
     moved = follow(values)
     values |= moved
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
-    context = choices.read_choices(values, Names(request.user))
+    context = choices.read_choices(values, SystemNameMasker(request.user))
     other = bool(moved) or new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     if other and context.get("problem"):  # what was typed was meant for the layer of before
-        context = choices.read_choices(values | {"unit": "0"}, Names(request.user))
+        context = choices.read_choices(values | {"unit": "0"}, SystemNameMasker(request.user))
     context |= {"new_model": new_model, "new_layer": other, "moved": moved, "form": forms.QueryForm(initial=values)}
     return render(request, "runs/asking/answer.html", context)
 
@@ -181,7 +181,7 @@ def command(request: HttpRequest) -> HttpResponse:
     """Return the command line of the form's current values, with remarks on the selection."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    names = Names(request.user)
+    names = SystemNameMasker(request.user)
     _, units = find_chosen(values, names)
     updates = {
         "oob": True,

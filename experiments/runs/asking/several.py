@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from experiments.core.errors import InvalidInput
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.unit_names import format_units, unit_numbers
 from experiments.core.visibility import visible_to
 from experiments.models import Label, Layer
@@ -30,7 +30,7 @@ _SAME = (
 """Fields that both forms have."""
 
 
-def find_chosen(values: Mapping[str, Any], names: Names) -> tuple[Layer | None, list[int]]:
+def find_chosen(values: Mapping[str, Any], names: SystemNameMasker) -> tuple[Layer | None, list[int]]:
     """The layer and the units that a form names; none where they do not exist."""
     layer = find_chosen_layer(values)
     with suppress(InvalidInput):
@@ -45,7 +45,7 @@ def find_chosen_layer(values: Mapping[str, Any]) -> Layer | None:
     return None
 
 
-def find_units(layer: Layer, written: str, names: Names) -> list[int]:
+def find_units(layer: Layer, written: str, names: SystemNameMasker) -> list[int]:
     """Return the numbers of the units in "3, 5, 8-12", "all" or "all without a label". Raises InvalidInput."""
     if layer.kind == CIRCUIT:
         return [find_circuit_unit(layer, written).number]
@@ -69,7 +69,7 @@ def _read_phrase(written: str, layer: Layer) -> str:
     return text if text in {ALL, UNLABELLED} and not is_name else ""
 
 
-def _find_unlabelled(layer: Layer, names: Names) -> list[int]:
+def _find_unlabelled(layer: Layer, names: SystemNameMasker) -> list[int]:
     """Units of which the reader knows no label. Raises InvalidInput where every unit has one."""
     rows = visible_to(Label.units.through.objects.filter(unit__layer=layer)).exclude(names.are_hidden("label__run__"))
     labelled = set(rows.order_by().values_list("unit__number", flat=True))
@@ -79,7 +79,7 @@ def _find_unlabelled(layer: Layer, names: Names) -> list[int]:
     return found
 
 
-def sweep_address(values: Mapping[str, Any], names: Names) -> str:
+def sweep_address(values: Mapping[str, Any], names: SystemNameMasker) -> str:
     """Return the address of the sweep form filled in with these units; "" for a single unit."""
     layer, units = find_chosen(values, names)
     if layer is None or not units:

@@ -7,7 +7,7 @@ from typing import Annotated
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import RowNumber, RowOut
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
@@ -77,7 +77,7 @@ class ComparisonOut(Schema):
 @router.get("/comparisons", response=ComparisonOut, summary="Compare runs")
 def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> ComparisonOut:
     """What was asked and what came of it line by line, and eight rounds."""
-    user = allow(request)
+    user = authorize(request)
     # The runs in this order. Raises Refusal if one is not there, or comes twice.
     if len(set(wanted.run)) < len(wanted.run):
         raise InvalidInput("A run is named twice. Name each once.")

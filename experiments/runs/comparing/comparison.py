@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max, Min
 
 from experiments.core import parts
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import rounds as run_rounds
 from experiments.display import verdicts
 from experiments.display.events import backbone_of
@@ -96,7 +96,7 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[ComparisonLine]:
     """Lines of words, what reviewers made of the runs among them as far as the viewer may see it, then of figures, each
     with its difference from the baseline's."""
-    names, seen = Names(viewer), verdicts.find_verdicts(runs, viewer)
+    names, seen = SystemNameMasker(viewer), verdicts.find_verdicts(runs, viewer)
     facts = [
         *FACTS[:2],
         ("System", "system", names.of),  # not called the same before everybody

@@ -21,13 +21,13 @@ from ninja import Query as QueryParameter
 from ninja.renderers import JSONRenderer
 from redis import RedisError
 
-from experiments.api.entry import allow, is_still_allowed
+from experiments.api.auth import authorize, is_still_allowed
 from experiments.api.fields import Id, find
 from experiments.api.problems import Refusal
 from experiments.core import notify, transcript
 from experiments.core.params import MAX_COUNT, parse_number
 from experiments.core.sockets import end
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Event, Run
 from workers.record import events
@@ -87,7 +87,7 @@ def list_events(
     request: HttpRequest, pk: Id, asked: QueryParameter[From], response: HttpResponse
 ) -> Events | StreamingHttpResponse:
     """Those after a `seq`. With `wait`, an answer without events is held until there is one or the time is over."""
-    allow(request)
+    authorize(request)
     reader = Reader(request, pk, asked.after, asked.limit)
     batch = reader.read()
     response["Cache-Control"] = "no-store"
@@ -104,7 +104,7 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
 
     A client that reconnects sends the last id it received as Last-Event-ID. Streams end after 15 minutes.
     """
-    allow(request)
+    authorize(request)
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
     reader = Reader(request, pk, after, MAX_PAGE_SIZE)
     batch = reader.read()
@@ -128,7 +128,7 @@ class Reader:
             visible_to(Run.objects.all()), pk=self.run_id
         )  # after its events, so that it has ended if its end is among them
         last = found[-1].seq if found else self.after
-        names = Names(self.request.user)
+        names = SystemNameMasker(self.request.user)
         for event in found:
             event.run = run
         items = [event_out(event, names) for event in found]
@@ -170,7 +170,7 @@ class Reader:
                 yield frames(batch) or STILL_HERE
 
 
-def event_out(event: Event, names: Names) -> EventOut:
+def event_out(event: Event, names: SystemNameMasker) -> EventOut:
     return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=names.payload(event.run, event))
 
 

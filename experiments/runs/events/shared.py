@@ -17,12 +17,12 @@ from weakref import WeakValueDictionary
 
 from channels.db import database_sync_to_async
 
-from experiments.core.system_names import Key, Names
+from experiments.core.system_names import Key, SystemNameMasker
 
 MAX_KEPT = 200
 """Number of newest readings that are kept."""
 MAX_BELLS = 500
-MAX_EYES = 8
+MAX_VARIANTS = 8
 """Readings kept for one place, for viewers from whom different things are hidden."""
 _Place = tuple[int, int]
 """A run, and the last event seen."""
@@ -43,7 +43,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class News:
+class RunUpdate:
     """What a viewer at some event has not seen yet. `over` if nothing can follow; `rests` if nothing does until a
     person resumes the run, which the bell then reports.
     """
@@ -61,16 +61,16 @@ class _Reading:
     """
 
     began: float
-    news: News
+    news: RunUpdate
     asked: frozenset[Key]
     hidden: frozenset[Key]
 
-    def is_for(self, names: Names) -> bool:
+    def is_for(self, names: SystemNameMasker) -> bool:
         """True if a viewer who reads these names may read it. Touches the database if any system was asked about."""
         return not self.asked or names.hidden & self.asked == self.hidden
 
 
-class SharedNews:
+class SharedUpdates:
     """Readings of this process. `read` touches the database, in a thread of its own."""
 
     def __init__(self) -> None:
@@ -85,7 +85,9 @@ class SharedNews:
             self._bells.pop(next(iter(self._bells)), None)
         return heard
 
-    async def read(self, place: _Place, since: float, names: Names, read: Callable[[Names], News]) -> News:
+    async def read(
+        self, place: _Place, since: float, names: SystemNameMasker, read: Callable[[SystemNameMasker], RunUpdate]
+    ) -> RunUpdate:
         """Return the result of `read` for these names, or an earlier one for another viewer with the same permissions,
         started no earlier than `since`. The names are fresh: permissions are checked each time.
         """
@@ -103,11 +105,11 @@ class SharedNews:
         """Keep the reading, the newest first; drop the earlier one for the same permissions."""
         same = (reading.asked, reading.hidden)
         others = [each for each in self._kept.pop(place, []) if (each.asked, each.hidden) != same]
-        self._kept[place] = [reading, *others][:MAX_EYES]
+        self._kept[place] = [reading, *others][:MAX_VARIANTS]
         for oldest in list(self._kept)[:-MAX_KEPT]:
             self._kept.pop(oldest, None)
 
 
-def _read(began: float, names: Names, read: Callable[[Names], News]) -> _Reading:
+def _read(began: float, names: SystemNameMasker, read: Callable[[SystemNameMasker], RunUpdate]) -> _Reading:
     news, asked = read(names), frozenset(names.asked)
     return _Reading(began, news, asked, names.hidden & asked if asked else frozenset())

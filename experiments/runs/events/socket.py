@@ -23,12 +23,12 @@ from asgiref.sync import sync_to_async
 from experiments.core import access, notify, sockets, transcript
 from experiments.core.params import parse_number
 from experiments.core.sockets import NOT_YOURS, OVER, Listener
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display import events as rendering
 from experiments.display.answers import render_answer
 from experiments.models import Run
-from experiments.runs.events.shared import Message, News, SharedNews
+from experiments.runs.events.shared import Message, RunUpdate, SharedUpdates
 from experiments.runs.steering import actions
 from workers.record.statuses import ACTIVE, REOPENABLE
 
@@ -44,7 +44,7 @@ MAX_DRAWN = 200
 """Runs whose summaries are kept."""
 
 
-def read_news(run_id: int, after: int, names: Names) -> News:
+def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
     """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
     Run.DoesNotExist."""
     run = visible_to(Run.objects.all()).get(pk=run_id)
@@ -63,7 +63,7 @@ def read_news(run_id: int, after: int, names: Names) -> News:
         messages.append(Message.of("side", html=rendering.side(run, names)))
         messages.append(Message.of("answer", html=render_answer(run, names)))
     has_all = run.has_ended and seq >= run.last_seq
-    return News(messages, seq, has_all and is_final(run), has_all)
+    return RunUpdate(messages, seq, has_all and is_final(run), has_all)
 
 
 class Summaries:
@@ -91,7 +91,7 @@ class Summaries:
 
 
 _summaries = Summaries()
-_news = SharedNews()
+_news = SharedUpdates()
 
 
 def is_final(run: Run) -> bool:
@@ -147,10 +147,10 @@ class RunConsumer(Listener):
                 if found.over:
                     self.over.set()
 
-    async def read_on(self, since: float) -> News:
+    async def read_on(self, since: float) -> RunUpdate:
         """Return what follows, as this viewer may read it now."""
         read = partial(read_news, self.run_id, self.after)
-        return await _news.read((self.run_id, self.after), since, Names(self.scope["user"]), read)
+        return await _news.read((self.run_id, self.after), since, SystemNameMasker(self.scope["user"]), read)
 
     async def show(self, message: Message) -> None:
         """Send events always; the summary only if it has changed."""

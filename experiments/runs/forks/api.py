@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Status
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, find
 from experiments.core.actors import Actor
 from experiments.core.params import MAX_COUNT
@@ -39,7 +39,7 @@ class ForkIn(Body):
 @router.post("/runs/{pk}/forks", response={201: RunOut}, summary="Fork a run after a round")
 def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
-    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     changes: dict[str, Any] = {name: value for name, value in named.items() if value not in ("", None)}

@@ -9,7 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 
 from experiments.core.display_name import person
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Run
 from experiments.runs.asking.form import QueryForm, copy_values
 from experiments.runs.drafts import draft_like
@@ -76,6 +76,6 @@ class ForkForm(QueryForm):
             limits={name: data[name] for name in DEFAULT_LIMITS},
             **{name: data[name] for name in MAY_CHANGE if name not in {*DEFAULT_LIMITS, "unpriced"}},
         )
-        changes = lineage.list_changes(parent, run, Names(owner))
+        changes = lineage.list_changes(parent, run, SystemNameMasker(owner))
         run.fork_plan = {"who": person(owner), "upto": self.at.upto, "note": data["note"], "changes": changes}
         return run

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from experiments.core.errors import StateConflict
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.events import backbone_of
 from experiments.models import Run
 from workers.record import limits, tasks
@@ -85,7 +85,7 @@ def find_last_complete_round(run: Run) -> int:
 # --- what differs -----------------------------------------------------------------------------------
 
 
-def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
+def list_changes(before: Run, after: Run, names: SystemNameMasker) -> dict[str, str]:
     """List what `after` was asked differently from `before`, in words: name -> its own value."""
     compared = {
         "question": (before.question, after.question),
@@ -112,7 +112,7 @@ class RelatedRun:
     changes: dict[str, str]
 
 
-def list_related(run: Run, names: Names) -> list[RelatedRun]:
+def list_related(run: Run, names: SystemNameMasker) -> list[RelatedRun]:
     """The run's parent and, the newest first, its children. Two queries."""
     found = []
     if run.parent:

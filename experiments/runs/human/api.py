@@ -9,7 +9,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.versions import must_match
 from experiments.core import transcript
@@ -84,7 +84,7 @@ def _reply_out(run: Run, draft: HumanReply) -> ReplyOut:
 @router.get("/runs/{pk}/reply", response=ReplyOut, summary="Read your draft of the next round")
 def read_reply(request: HttpRequest, pk: Id) -> ReplyOut:
     """With what carries over from the round before, where you have saved none."""
-    user = allow(request)
+    user = authorize(request)
     run = find(Run.objects.all(), pk=pk)
     return _reply_out(run, drafts.find_current(run, user))
 
@@ -92,7 +92,7 @@ def read_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 @router.put("/runs/{pk}/reply", response=ReplyOut, summary="Save your draft of the next round")
 def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
     """Needs the ETag of the draft in If-Match, so that what you wrote elsewhere is not lost."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     values: dict[str, Any] = transcript.strip_unstorable(wanted.model_dump() | {"labels": "\n".join(wanted.labels)})
     if len({each.number for each in wanted.hypotheses}) < len(wanted.hypotheses):
         raise InvalidInput("Each needs a number of its own.", "hypotheses")
@@ -106,7 +106,7 @@ def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
 @router.post("/runs/{pk}/reply/send", response=ReplyOut, summary="Send your draft: it becomes the reply")
 def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
     """Send the saved draft. Needs its ETag in If-Match. 409 if another user was first; the draft is kept."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
@@ -120,7 +120,7 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 @router.post("/runs/{pk}/reply/stop", response=RunOut, summary="Stop the program that a person sent")
 def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     """Stop the program, also of another user. The run continues with what was logged. 409 if no program runs."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop_program(Actor.of(request), find(Run.objects.all(), pk=pk))
     return read_out(pk, user)
 
@@ -128,7 +128,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand over a run")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandoverIn) -> RunOut:
     """To a person (`person`), or to another backbone, with a note. From the next reply on they write."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     actions.hand_over(Actor.of(request), run.pk, wanted.backbone, wanted.backbone_model, wanted.note)
     return read_out(pk, user)

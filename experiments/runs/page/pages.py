@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.access import HtmxRequest
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events as rendering
 from experiments.display import window
 from experiments.display.functions import tables
@@ -33,7 +33,7 @@ class Tab:
 
     name: str
     label: str
-    read: Callable[[Run, Params, Names], dict[str, Any]]
+    read: Callable[[Run, Params, SystemNameMasker], dict[str, Any]]
     grows: str = ""
     """What the browser does when there is more: "redraw" at once, or "offer" to; the transcript grows by itself."""
     of: str = ""
@@ -44,7 +44,9 @@ class Tab:
         return f"runs/page/tabs/{self.name}.html"
 
 
-def _ignore_names(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
+def _ignore_names(
+    read: Callable[[Run, Params], dict[str, Any]],
+) -> Callable[[Run, Params, SystemNameMasker], dict[str, Any]]:
     """For a tab that names no system."""
     return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
 
@@ -75,7 +77,7 @@ def _list_tabs(run: Run) -> list[Tab]:
 @require_safe
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
-    run, names = access.get_run(request, pk), Names(request.user)
+    run, names = access.get_run(request, pk), SystemNameMasker(request.user)
     role = access.role_in(request) or Role.VIEWER
     tabs = _list_tabs(run)
     tab = next((each for each in tabs if each.name == request.GET.get("tab", "")), TABS["transcript"])
@@ -108,15 +110,15 @@ def events(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("There are no events between these.")
     pieces = window.filling(run, window.Gap(after, before), request.GET.get("from") == "below")
     sketched = not transcript.is_whole(request.GET)
-    drawn = transcript.render_pieces(run, pieces, Names(request.user), sketched=sketched)
+    drawn = transcript.render_pieces(run, pieces, SystemNameMasker(request.user), sketched=sketched)
     return render(request, "runs/page/pieces.html", {"run": run, "pieces": drawn})
 
 
 @require_safe
 def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """All events as a file of JSON lines."""
-    run, names = access.get_run(request, pk), Names(request.user)
-    names.hides(run)  # asked now: what streams must not ask the database
+    run, names = access.get_run(request, pk), SystemNameMasker(request.user)
+    names.is_masked(run)  # asked now: what streams must not ask the database
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
     lines = transcript.as_lines(run, names)

@@ -84,7 +84,7 @@ def _name_still(kind: str) -> str:
     """Name the time after an event while the run is idle."""
     if kind == "paused":
         return "paused"
-    return "waited for a person" if kind_of(kind).stills else ""
+    return "waited for a person" if kind_of(kind).suspends else ""
 
 
 def _fit(found: Timeline, last: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from experiments.core.paging import Page
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.display import events as rendering
 from experiments.display import window
 from experiments.display.answers import render_answer
@@ -22,7 +22,7 @@ PER_PAGE = 40
 """Events as they are kept."""
 
 
-def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def read_transcript(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
     at, missing = window.asked_for(run, params)
     pieces = window.opening(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
@@ -44,7 +44,7 @@ def is_whole(params: Mapping[str, str]) -> bool:
 
 
 def render_pieces(
-    run: Run, pieces: Sequence[Piece], names: Names, bearings: Bearings | None = None, *, sketched: bool
+    run: Run, pieces: Sequence[Piece], names: SystemNameMasker, bearings: Bearings | None = None, *, sketched: bool
 ) -> list[tuple[Gap | None, list[SafeString]]]:
     """Each piece as a gap, or as events in HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
@@ -56,7 +56,7 @@ def render_pieces(
     ]
 
 
-def read_raw(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
     """The page that the address names by number or by an event on it."""
     at, missing = window.asked_for(run, params)
     if at is not None:
@@ -73,7 +73,7 @@ def _as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None
     return json.dumps(data, indent=indent, ensure_ascii=False)
 
 
-async def as_lines(run: Run, names: Names) -> AsyncIterator[bytes]:
+async def as_lines(run: Run, names: SystemNameMasker) -> AsyncIterator[bytes]:
     """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
     studies has been looked up."""
     async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):

@@ -10,10 +10,10 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Status
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, OwnName, RowOut, UserName, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.versions import lock_as_read
 from experiments.core.actors import Actor
 from experiments.models import Preset, Role, TokenScope
@@ -47,20 +47,20 @@ class PresetOut(RowOut):
 @router.get("/presets", response=ListPage[PresetOut], summary="List presets")
 def list_presets(request: HttpRequest, paging: Query[Paging]) -> ListPage[PresetOut]:
     """Yours and those that others share, by name."""
-    user = allow(request)
+    user = authorize(request)
     return page(request, actions.list_presets(user), ["name", "pk"], paging, PresetOut.from_orm)
 
 
 @router.get("/presets/{pk}", response=PresetOut, summary="Read a preset")
 def read_preset(request: HttpRequest, pk: Id) -> PresetOut:
-    user = allow(request)
+    user = authorize(request)
     return PresetOut.from_orm(find(actions.list_presets(user), pk=pk))
 
 
 @router.post("/presets", response={201: PresetOut}, summary="Save a preset")
 def create_preset(request: HttpRequest, preset: PresetIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Under a name that none of yours has; the settings are checked as for a run."""
-    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    user = authorize(request, Role.RESEARCHER, TokenScope.WRITE)
 
     def make() -> tuple[PresetOut, str]:
         by = Actor.behind(request, user)
@@ -73,7 +73,7 @@ def create_preset(request: HttpRequest, preset: PresetIn, response: HttpResponse
 @router.put("/presets/{pk}", response=PresetOut, summary="Change a preset")
 def edit_preset(request: HttpRequest, pk: Id, preset: PresetIn) -> PresetOut:
     """One of yours. Needs its ETag in If-Match."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = lock_as_read(request, Preset.objects.filter(owner=actor.person), pk, PresetOut)
         return PresetOut.from_orm(actions.write_preset(actor, row, preset.name, preset.settings, shared=preset.shared))
@@ -82,7 +82,7 @@ def edit_preset(request: HttpRequest, pk: Id, preset: PresetIn) -> PresetOut:
 @router.delete("/presets/{pk}", response={204: None}, summary="Delete a preset")
 def delete_preset(request: HttpRequest, pk: Id) -> Status[None]:
     """One of yours; runs stay. Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         actions.delete_preset(actor, lock_as_read(request, Preset.objects.filter(owner=actor.person), pk, PresetOut))
     return Status(204, None)

@@ -10,10 +10,10 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Status
 from pydantic import StringConstraints
 
+from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, OwnName, RowOut, UserName, find
-from experiments.api.once import answer_once
+from experiments.api.idempotency import answer_once
 from experiments.api.versions import lock_as_read
 from experiments.core.actors import Actor
 from experiments.models import Role, SavedView, TokenScope, ViewedList
@@ -45,20 +45,20 @@ class ViewOut(RowOut):
 @router.get("/views", response=ListPage[ViewOut], summary="List saved views")
 def list_views(request: HttpRequest, paging: Query[Paging]) -> ListPage[ViewOut]:
     """Yours and those that others share, by name."""
-    user = allow(request)
+    user = authorize(request)
     return page(request, actions.list_views(user), ["name", "pk"], paging, ViewOut.from_orm)
 
 
 @router.get("/views/{pk}", response=ViewOut, summary="Read a saved view")
 def read_view(request: HttpRequest, pk: Id) -> ViewOut:
-    user = allow(request)
+    user = authorize(request)
     return ViewOut.from_orm(find(actions.list_views(user), pk=pk))
 
 
 @router.post("/views", response={201: ViewOut}, summary="Save a view")
 def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Under a name that none of yours has."""
-    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    user = authorize(request, Role.VIEWER, TokenScope.WRITE)
 
     def make() -> tuple[ViewOut, str]:
         by = Actor.behind(request, user)
@@ -71,7 +71,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
 @router.put("/views/{pk}", response=ViewOut, summary="Change a saved view")
 def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
     """One of yours. Needs its ETag in If-Match."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     with transaction.atomic():
         row = lock_as_read(request, SavedView.objects.filter(owner=actor.person), pk, ViewOut)
         return ViewOut.from_orm(actions.write_view(actor, row, view.name, view.query, shared=view.shared))
@@ -80,7 +80,7 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
 @router.delete("/views/{pk}", response={204: None}, summary="Delete a saved view")
 def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
     """One of yours; what it lists stays. Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
+    actor = Actor.behind(request, authorize(request, Role.VIEWER, TokenScope.WRITE))
     with transaction.atomic():
         actions.delete_view(actor, lock_as_read(request, SavedView.objects.filter(owner=actor.person), pk, ViewOut))
     return Status(204, None)

@@ -8,12 +8,12 @@ from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 
-from experiments.api.entry import allow
+from experiments.api.auth import authorize
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, StateConflict
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Role, Run, TokenScope
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.events.api import EventOut, event_out
@@ -49,7 +49,7 @@ class LimitsIn(Body):
 
 
 def _steerer(request: HttpRequest, pk: int) -> Actor:
-    """Who steers a run that exists; call `allow` first."""
+    """Who steers a run that exists; call `authorize` first."""
     find(Run.objects.all(), pk=pk)
     return Actor.of(request, Role.RESEARCHER)
 
@@ -57,7 +57,7 @@ def _steerer(request: HttpRequest, pk: int) -> Actor:
 @router.post("/runs/{pk}/pause", response=RunOut, summary="Pause a run")
 def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     actions.pause(_steerer(request, pk), pk)
     return read_out(pk, user)
 
@@ -65,7 +65,7 @@ def pause_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/resume", response=RunOut, summary="Resume a run")
 def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     actions.resume(_steerer(request, pk), pk)
     return read_out(pk, user)
 
@@ -73,7 +73,7 @@ def resume_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/try-again", response=RunOut, summary="Resume a run that waits")
 def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     """Only a run that waits for a person goes on; 409 for others."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     if run.status != "waiting":
         raise StateConflict(f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
@@ -84,7 +84,7 @@ def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
 def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop(_steerer(request, pk), pk)
     return read_out(pk, user)
 
@@ -92,20 +92,20 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Send a message to the agent")
 def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
-    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    return Status(201, event_out(actions.send_note(_steerer(request, pk), pk, said.text), Names(user)))
+    user = authorize(request, Role.RESEARCHER, TokenScope.RUN)
+    return Status(201, event_out(actions.send_note(_steerer(request, pk), pk, said.text), SystemNameMasker(user)))
 
 
 @router.get("/runs/{pk}/limits", response=LimitsOut, summary="Read the limits of a run")
 def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
-    allow(request)
+    authorize(request)
     return limits_of(find(Run.objects.all(), pk=pk))
 
 
 @router.patch("/runs/{pk}/limits", response=LimitsOut, summary="Change the limits of a run")
 def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
-    allow(request, Role.RESEARCHER, TokenScope.RUN)
+    authorize(request, Role.RESEARCHER, TokenScope.RUN)
     changes = wanted.model_dump(exclude_unset=True, exclude={"why"})
     if wrong := {name: [ABOVE_ZERO] for name, value in changes.items() if value is not None and not value > 0}:
         raise InvalidFields("The limits were not changed: see errors.", wrong)

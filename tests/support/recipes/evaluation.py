@@ -15,7 +15,7 @@ EVALUATION = Recipe(
 
             from experiments.models import Evaluation, EvaluationItem
             from workers.jobs.evaluations import figures
-            from workers.jobs.evaluations.procedure import Procedure
+            from workers.jobs.evaluations.procedure import EvaluationType
             from workers.jobs.evaluations.sources import ONE_SHOT
             from workers.jobs.evaluations.synthetic import choose_neurons
             from workers.jobs.evaluations.truth import score_truth
@@ -37,7 +37,7 @@ EVALUATION = Recipe(
                 return EvaluationResult((figures.share_figure("right", "Share right", done, "right"),))
 
 
-            PROCEDURE = Procedure(_plan, _summarise, score_truth, checks_labels=False)
+            PROCEDURE = EvaluationType(_plan, _summarise, score_truth, checks_labels=False)
             ''',
     },
     lines=(

@@ -56,7 +56,7 @@ FEATURE = Recipe(
             from django.http import HttpRequest
             from ninja import Router, Schema
 
-            from experiments.api.entry import allow
+            from experiments.api.auth import allow
             from experiments.journal import lists
 
             router = Router(tags=["Journal"])
@@ -70,7 +70,7 @@ FEATURE = Recipe(
             @router.get("/journal", response=list[Line], summary="List the latest event of each run")
             def list_journal(request: HttpRequest) -> list[Line]:
                 """Newest first, at most 50."""
-                allow(request)
+                authorize(request)
                 return [Line(run=event.run_id, kind=event.kind) for event in lists.latest()[:50]]
             ''',
         "experiments/journal/urls.py": '''
@@ -98,7 +98,7 @@ FEATURE = Recipe(
         ("experiments/urls.py", '    "pairwise",', '    "journal",\n'),
         ("experiments/api/interface.py", '    *("reviews.api", "pairwise.api"', '    "journal.api",\n'),
         ("experiments/display/layout.py", '    MenuEntry("compare"', '    MenuEntry("journal", "Journal", "j"),\n'),
-        ("CONTRIBUTING.md", "◄─ keeping ◄─ management", "◄─ journal "),
+        ("CONTRIBUTING.md", "◄─ maintenance ◄─ management", "◄─ journal "),
         (
             "README.md",
             "  api/                      what all",

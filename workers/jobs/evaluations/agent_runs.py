@@ -17,10 +17,10 @@ from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Swee
 from experiments.models.stored import Options
 from experiments.sweeps import actions
 from experiments.sweeps.selection import SelectionKind
-from experiments.units.stretches import format_stretches
+from experiments.units.unit_ranges import format_ranges
 from workers.errors import RequestError
 from workers.jobs import claims, round_threads, rounds, sweeps
-from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.procedure import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, find_toolset, spec_of
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -32,7 +32,7 @@ def by_workers() -> bool:
     return bool(round_threads.players)
 
 
-def ask_agent(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> None:
+def ask_agent(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> None:
     """Create a run for each item of the agent that has none. Existing runs are kept, so it can be repeated.
 
     Raises RequestError if the evaluation's owner may no longer start runs, and Cancelled.
@@ -69,7 +69,7 @@ def _list_lacking(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
     return rows.select_related("unit__layer__model").order_by("position")
 
 
-def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Sweep]:
+def _draft_sweeps(evaluation: Evaluation, procedure: EvaluationType) -> Iterator[Sweep]:
     """Yield unsaved sweeps: one for all units with the same model, dataset, toolsets and use of hints."""
     # 1. Collect the toolsets of each unit
     toolsets: dict[tuple[int, bool], list[str]] = defaultdict(list)
@@ -99,7 +99,7 @@ def _has_hints(item: EvaluationItem) -> bool:
 
 def _draft(
     evaluation: Evaluation,
-    procedure: Procedure,
+    procedure: EvaluationType,
     items: Sequence[EvaluationItem],
     options: Options,
     toolsets: Sequence[str],
@@ -122,7 +122,7 @@ def _draft(
             "kind": SelectionKind.LIST.value,
             "model": specs[0].model,
             "layers": list(units),
-            "units": {layer: format_stretches(numbers) for layer, numbers in units.items()},
+            "units": {layer: format_ranges(numbers) for layer, numbers in units.items()},
         },
         variants=[{**agent, "toolset": toolset} for toolset in toolsets],
         options={**options, "reflections": reflections} if reflections else options,
@@ -151,5 +151,5 @@ def play_one(evaluation: Evaluation, progress: Progress) -> bool:
     if run is None:
         return False
     progress(f"Run {run.pk}, round {run.rounds + 1}", 0, 1)
-    rounds.play_claimed(run, any_model=True)
+    rounds.execute_claimed(run, any_model=True)
     return True

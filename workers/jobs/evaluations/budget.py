@@ -7,7 +7,7 @@ from django.db.models import F, Max, Sum
 from experiments.evaluations.lists import IS_UNSCORED
 from experiments.models import Evaluation, ItemStatus, Judge, Run
 from experiments.pairwise.sources import AGENT
-from experiments.runs.spread import read_recorded
+from experiments.runs.prediction_interval import read_recorded
 from experiments.sweeps import of_evaluation
 from workers.record.statuses import ACTIVE
 
@@ -16,7 +16,7 @@ GROWTH = 2.0
 conversation."""
 
 
-def find_cost(evaluation: Evaluation) -> float:
+def total_cost(evaluation: Evaluation) -> float:
     """Return the US dollars spent on runs, label checks, the judge and other requests. Unknown prices count 0."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
@@ -41,7 +41,7 @@ def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
     cost = seconds = None
     if evaluation.cost_limit:
-        spent = find_cost(evaluation)
+        spent = total_cost(evaluation)
         if spent >= evaluation.cost_limit:
             return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
         left, following = evaluation.cost_limit - spent, GROWTH * _find_reply_cost(evaluation)

@@ -29,15 +29,15 @@ from workers.errors import RequestError
 from workers.jobs import lease
 from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
 from workers.jobs.evaluations.budget import explain_budget
-from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.pairwise_judging import PROBLEM, find_judge
+from workers.jobs.evaluations.procedure import EvaluationType
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.evaluations.steps import Steps
-from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.evaluations import ResultNote
 from workers.record.limits import explain_unpriced
-from workers.record.statuses import ACTIVE, STILL
+from workers.record.statuses import ACTIVE, SUSPENDED
 
 SUMMARY_EVERY = 10.0
 """Minimum interval between updates of the figures while items are scored, in seconds."""
@@ -45,9 +45,9 @@ LOOK_EVERY = 0.5
 """Interval between checks for finished runs and label checks of other workers, in seconds."""
 
 
-def find_procedure(evaluation: Evaluation) -> Procedure:
+def find_procedure(evaluation: Evaluation) -> EvaluationType:
     """Return the procedure in the module named like the evaluation's kind."""
-    found: Procedure = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").PROCEDURE
+    found: EvaluationType = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").PROCEDURE
     return found
 
 
@@ -90,7 +90,7 @@ def _take_up(evaluation: Evaluation) -> None:
     """Plan interrupted items again, and items that failed because their run is paused or blocked: the cause may be
     gone."""
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
-    for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=STILL):
+    for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=SUSPENDED):
         if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
     for run in list_runs(evaluation).filter(status__in=ACTIVE, flow=None):
@@ -130,7 +130,7 @@ def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
     evaluation.save(update_fields=["planned", "prepared"])
 
 
-def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> None:
+def _plan(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> None:
     began = time.monotonic()
     items = procedure.plan(evaluation, progress)
     if not items:
@@ -139,7 +139,7 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
     _save_plan(evaluation, items)
 
 
-def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
+def _do_all(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> str:
     """Label, check and score items as runs end. Return why it stopped early, "" if only items that wait for people are
     left."""
     total, looked = evaluation.items.count(), time.monotonic()
@@ -165,7 +165,7 @@ def _report(progress: Progress, done: int, total: int, what: str, _: int = 0, __
     progress(what, done, total)
 
 
-def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
+def _finish(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> str:
     """Do the steps that need several items. Return why it stopped early, "" if nothing is left."""
     began = time.monotonic()
     for _ in procedure.finish(evaluation, progress) if procedure.finish else ():

@@ -16,7 +16,7 @@ Step = Callable[[Evaluation, EvaluationItem, Progress], None]
 
 
 @dataclass(frozen=True)
-class Procedure:
+class EvaluationType:
     """The parts in which kinds differ. The engine does the rest."""
 
     plan: Callable[[Evaluation, Progress], list[EvaluationItem]]

@@ -27,9 +27,9 @@ from workers.record.systems import SystemSpec
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
 LATENT = "latent"
 """Option of an item: the number of the latent that labels its unit."""
-LATE = {SHUFFLED: 1}
+DEFERRED_SOURCES = {SHUFFLED: 1}
 """Sources that come last, because they need the labels of others."""
-IS_LATE = Q(source__in=list(LATE)) | Q(source__startswith=BY_LATENT)
+IS_LATE = Q(source__in=list(DEFERRED_SOURCES)) | Q(source__startswith=BY_LATENT)
 """Items of these sources, and units labelled by a latent."""
 
 
@@ -68,7 +68,7 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
     if item.source == ONE_SHOT:
         return _label_once(evaluation, item, progress)
     if item.source == SHUFFLED:
-        return _deal(evaluation, item)
+        return _shuffle_labels(evaluation, item)
     if item.source.startswith(BY_LATENT):
         return _take_over(evaluation, item)
     found = sources.labels_of(Unit.objects.filter(pk=item.unit_id or 0), [item.source]).get(item.unit_id or 0, {})
@@ -126,7 +126,7 @@ def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     return said or ""
 
 
-def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:
+def _shuffle_labels(evaluation: Evaluation, item: EvaluationItem) -> str:
     """Return the agent's label of another unit of the group. No unit gets its own label, and each label is used
     once."""
     items = evaluation.items.filter(source=AGENT, status=ItemStatus.DONE, group=item.group).exclude(label="")

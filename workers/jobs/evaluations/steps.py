@@ -17,7 +17,7 @@ from experiments.label_checks.requests import assign_check, choose_method, reque
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations.agent_runs import by_workers
-from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.procedure import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
 from workers.jobs.evaluations.tables_of_tests import read_test_scores
 from workers.jobs.label_checks.check import run_check
@@ -37,7 +37,7 @@ SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
 class Steps:
     """Processes the items of one evaluation."""
 
-    def __init__(self, evaluation: Evaluation, procedure: Procedure) -> None:
+    def __init__(self, evaluation: Evaluation, procedure: EvaluationType) -> None:
         self._evaluation = evaluation
         self._procedure = procedure
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from experiments.models import Evaluation, EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.pairwise_judging import finish_labels
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
-from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
+from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT, DEFERRED_SOURCES, ONE_SHOT, SHUFFLED
 from workers.jobs.evaluations.truth import score_truth
-from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
 
@@ -67,13 +67,13 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     neurons = choose_neurons(evaluation)
     asked = evaluation.options.get("sources") or SOURCES
     items = []
-    for source in sorted(asked, key=lambda each: LATE.get(each, 0)):
+    for source in sorted(asked, key=lambda each: DEFERRED_SOURCES.get(each, 0)):
         for neuron, kind in neurons:
             items.append(EvaluationItem(group=kind, source=source, unit=neuron.unit, unit_name=neuron.unit_name))
-    first = [each for each in items if each.source not in LATE]
+    first = [each for each in items if each.source not in DEFERRED_SOURCES]
     units = {neuron.unit_id: place for place, (neuron, _) in enumerate(neurons)}
     first.sort(key=lambda each: units[each.unit_id])  # Unit by unit, so that an unfinished batch compares sources
-    return [*first, *(each for each in items if each.source in LATE)]
+    return [*first, *(each for each in items if each.source in DEFERRED_SOURCES)]
 
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
@@ -120,4 +120,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, _summarise, score_truth, finish_labels)
+PROCEDURE = EvaluationType(_plan, _summarise, score_truth, finish_labels)

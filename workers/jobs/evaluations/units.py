@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem, Layer, LayerIndex
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.pairwise_judging import finish_labels
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
-from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, find_dataset
+from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT, DEFERRED_SOURCES, ONE_SHOT, SHUFFLED, find_dataset
 from workers.jobs.evaluations.tables_of_tests import tabulate_tests
-from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult
@@ -58,8 +58,8 @@ def draw_alive(layer: Layer, dataset: str, count: int, lot: str) -> list[int]:
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     units = _choose_units(evaluation, progress)
     asked = [str(each) for each in evaluation.options.get("sources") or SOURCES]
-    pairs = [(unit, source) for unit in units for source in asked if source not in LATE]
-    pairs += [(unit, source) for source in asked if source in LATE for unit in units]
+    pairs = [(unit, source) for unit in units for source in asked if source not in DEFERRED_SOURCES]
+    pairs += [(unit, source) for source in asked if source in DEFERRED_SOURCES for unit in units]
     return [
         EvaluationItem(group=unit.group, source=source, unit=unit.unit, unit_name=unit.unit_name)
         for unit, source in pairs
@@ -101,4 +101,4 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, summarise, finish=finish_labels)
+PROCEDURE = EvaluationType(_plan, summarise, finish=finish_labels)

@@ -13,13 +13,13 @@ from typing import IO, Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.evaluations import lists
 from experiments.evaluations.files import describe_progress
 from experiments.evaluations.results import read_result
 from experiments.exchange.export_bundle import packing_log
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.exchange.tables import EVALUATIONS
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Job, Run
 from experiments.models.job import JobStatus
@@ -44,7 +44,7 @@ def write_evaluation(
     items: QuerySet[EvaluationItem], target: IO[bytes], progress: Progress, viewer: User | None = None
 ) -> int:
     """Write the log of the evaluation that these items belong to. Return the number of items."""
-    names, count = Names(viewer), items.count()
+    names, count = SystemNameMasker(viewer), items.count()
     row = lists.with_progress(Evaluation.objects.filter(pk=items.values_list("evaluation")[:1])).get()
     with packing_log(target) as pack:
         log = Log(pack)
@@ -76,13 +76,13 @@ def _status(job: Job | None) -> str:
     return OF_JOBS.get(JobStatus(job.status), "started") if job else "success"
 
 
-def _find_run(item: EvaluationItem, names: Names) -> Run | None:
+def _find_run(item: EvaluationItem, names: SystemNameMasker) -> Run | None:
     """Return the item's run, if the viewer may see it and its system."""
     if item.run_id is None:
         return None
     runs = visible_to(Run.objects.filter(pk=item.run_id)).select_related("owner", "parent", "label_check")
     run = runs.first()
-    return None if run is None or names.hides(run) else run
+    return None if run is None or names.is_masked(run) else run
 
 
 def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> LogSample:

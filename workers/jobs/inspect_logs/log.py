@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 
 from experiments.exchange import export_bundle, export_query, opinions
 from experiments.exchange.export_bundle import Pack
-from experiments.exchange.laboratory import Progress
+from experiments.exchange.image_services import Progress
 from experiments.models import Run
 from workers.jobs.inspect_logs import sample
 from workers.jobs.inspect_logs.pieces import Json, chunks
@@ -120,7 +120,7 @@ def write_runs(keys: Sequence[int], target: IO[bytes], progress: Progress, viewe
         for done, run in enumerate(_read_runs(keys)):
             progress(f"Run {run.pk}", done, len(keys))
             if viewer is not None:
-                export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
+                export_query.record_disclosure(opinions.reviews_of(run, viewer), viewer)
             log.add(sample.of_run(run))
             export_bundle.write(pack, run, None, f"run-{run.pk}/", viewer)
             # The first and the last run suffice for the name of the sweep

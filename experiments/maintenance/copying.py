@@ -18,7 +18,7 @@ from django.core.files.storage import Storage, storages
 
 from experiments.core.bucket import Bucket
 from experiments.core.storage import WholeFileStorage
-from experiments.keeping.image_files import Progress
+from experiments.maintenance.image_files import Progress
 from workers.errors import Outage, RequestError
 
 _THREADS = 8

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.core.bucket import Bucket
-from experiments.keeping import copying
+from experiments.maintenance import copying
 from experiments.models import Image, Run
 from tests.support.object_store import KEYS, READER, ObjectStore
 from workers.errors import Cancelled

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from workers.jobs.routine import Routine
+from workers.jobs.periodic_thread import PeriodicThread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,6 +27,6 @@ def test_a_connection_that_broke_is_opened_anew() -> None:
         well.set()
         return False
 
-    with Routine("test", 0.01, step):
+    with PeriodicThread("test", 0.01, step):
         assert well.wait(20)
     assert len(turns) > 1

@@ -13,7 +13,7 @@ from django.db import connection
 
 from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.keeping.backup import write_backup
+from experiments.maintenance.backup import write_backup
 from experiments.models import Run
 from experiments.runs.steering import actions
 from tests.support.backup_files import ignore

@@ -18,8 +18,8 @@ from django.db import models
 from django.utils import timezone
 from PIL import Image as Pillow
 
-from experiments.keeping import pruning
-from experiments.keeping.backup_format import BackupError, hold_lock
+from experiments.maintenance import pruning
+from experiments.maintenance.backup_format import BackupError, hold_lock
 from experiments.models import Comment, HumanReply, Image, Observation, Run, Thread
 from tests.support.builders import make_run
 from workers.jobs.images import ImagesInDatabase

@@ -13,8 +13,8 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.core import code_version, queue, worker_status
-from experiments.core.system_names import Names
-from experiments.installation.waiting import MAX_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
+from experiments.core.system_names import SystemNameMasker
+from experiments.installation.queue_status import MAX_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
 from experiments.models import CodeVersion, Evaluation, Flow, ReviewQueue, Run, Sweep, SweepStatus
 from tests.support.builders import make_run
 from tests.support.people import member
@@ -50,7 +50,7 @@ def sweep_of(owner: User, priority: int = 2, **fields: Any) -> Sweep:
 
 
 def read(viewer: User | None = None) -> Waiting:
-    return read_waiting(Names(viewer))
+    return read_waiting(SystemNameMasker(viewer))
 
 
 def line_of(title: str, viewer: User | None = None) -> WaitingLine:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.keeping import row_format
-from experiments.keeping.backup_format import LINE, BackupError
-from experiments.keeping.restoring import restore_backup
+from experiments.maintenance import row_format
+from experiments.maintenance.backup_format import LINE, BackupError
+from experiments.maintenance.restoring import restore_backup
 from experiments.models import Image, Run
 from tests.support.backup_files import RUNS, empty, ignore, members, sealed, with_runs
 from workers.jobs.images import key_of_file

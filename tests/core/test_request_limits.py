@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.core import bodies
+from experiments.core import request_limits
 from experiments.models import ApiToken, TokenScope
 from maia_web.asgi import application
 
@@ -123,7 +123,7 @@ def test_a_stream_that_has_answered_is_not_answered_again() -> None:
         heard.append(message["type"])
 
     scope = {"type": "http", "method": "GET", "path": "/api/v1/runs/1/events/stream", "headers": []}
-    asyncio.run(bodies.Bounded(stream)(scope, source.__anext__, send))
+    asyncio.run(request_limits.Bounded(stream)(scope, source.__anext__, send))
     assert heard == ["http.response.start"]
 
 
@@ -145,7 +145,7 @@ def test_nobody_sends_a_file_who_may_not_import_it(
 
 @pytest.mark.parametrize("path", UPLOADS)
 def test_a_researcher_may_send_a_large_file(path: str, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "UPLOAD", 2 * MOST)
+    monkeypatch.setattr(request_limits, "UPLOAD", 2 * MOST)
     headers = {"content-type": MULTIPART, "cookie": cookie(owner)}
     if path.startswith("/api/"):
         headers["authorization"] = f"Bearer {ApiToken.issue(owner, 'writes', TokenScope.WRITE)[1]}"

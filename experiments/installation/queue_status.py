@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.display_name import person
-from experiments.core.system_names import Names
+from experiments.core.system_names import SystemNameMasker
 from experiments.models import Flow, Run, SweepStatus
 from workers import registry
 from workers.record.statuses import Status
@@ -122,7 +122,7 @@ class Waiting:
         return self.lines[MAX_LINES:]
 
 
-def read_waiting(names: Names) -> Waiting:
+def read_waiting(names: SystemNameMasker) -> Waiting:
     """Return the queue as a viewer with these names may see it."""
     rows = list(_count_active())
     flows = Flow.objects.filter(pk__in={row["of"] for row in rows}).select_related("owner", "sweep")
@@ -167,7 +167,7 @@ def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:
     return not line.flow.open, line.flow.sweep_id is not None, line.flow.visited, line.flow.pk
 
 
-def _entitle(line: WaitingLine, names: Names) -> str:
+def _entitle(line: WaitingLine, names: SystemNameMasker) -> str:
     """Return the title of a line. The name of a sweep may reveal a neuron that the viewer must judge blind."""
     sweep = line.flow.sweep
     if sweep is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.keeping import image_files, replaying
-from experiments.keeping.findings import Finding, FindingKind
-from experiments.keeping.image_files import KeyOf, Progress
+from experiments.maintenance import image_files, replaying
+from experiments.maintenance.findings import Finding, FindingKind
+from experiments.maintenance.image_files import KeyOf, Progress
 from experiments.models import Image, Run
 
 

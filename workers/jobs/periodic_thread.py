@@ -15,7 +15,7 @@ from django.db import connection
 log = logging.getLogger(__name__)
 
 
-class Routine:
+class PeriodicThread:
     """Calls `step` periodically during a `with` block, until it returns False.
 
     The step may raise anything. The exception is logged with its traceback, and again only if it changes. A broken
@@ -28,7 +28,7 @@ class Routine:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name=name, daemon=True)
 
-    def __enter__(self) -> Routine:
+    def __enter__(self) -> PeriodicThread:
         self._thread.start()
         return self
 

@@ -13,9 +13,9 @@ from django.db.models import F
 from PIL import Image as Pillow
 
 from experiments.core import transcript
-from experiments.keeping import image_files, replaying
-from experiments.keeping.findings import Finding
-from experiments.keeping.verification import find_problems, request_thumbnails
+from experiments.maintenance import image_files, replaying
+from experiments.maintenance.findings import Finding
+from experiments.maintenance.verification import find_problems, request_thumbnails
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from workers.jobs.images import key_of_file
 from workers.lab.imaging import encode_png

@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 
 from experiments.core.params import MAX_INTEGER
 from experiments.core.search_index import backend
-from experiments.keeping.backup_format import BackupError
+from experiments.maintenance.backup_format import BackupError
 from experiments.models import SearchText
 
 AT_ONCE, BYTES_AT_ONCE = 1_000, 32 << 20

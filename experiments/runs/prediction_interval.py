@@ -22,14 +22,14 @@ ONCE = 2.0
 
 
 @dataclass(frozen=True)
-class Spread:
+class PredictionInterval:
     """A sum over many runs, forecast from recorded ones: the expected value, and the upper bound of nine in ten."""
 
     usual: float
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float], count: int) -> Spread | None:
+    def of(cls, values: Sequence[float], count: int) -> PredictionInterval | None:
         """Return the sum of `count` more runs like the recorded ones; None if nothing is recorded.
 
         The upper limit of a prediction by Student's t: the sum varies by itself, and so does the mean of few records.
@@ -47,10 +47,10 @@ class Spread:
         """Return the lower bound of nine in ten."""
         return max(0.0, 2 * self.usual - self.high)
 
-    def __add__(self, other: Spread) -> Spread:
+    def __add__(self, other: PredictionInterval) -> PredictionInterval:
         """Add two sums that vary independently."""
         beyond = sqrt((self.high - self.usual) ** 2 + (other.high - other.usual) ** 2)
-        return Spread(self.usual + other.usual, self.usual + other.usual + beyond)
+        return PredictionInterval(self.usual + other.usual, self.usual + other.usual + beyond)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def read_alike(backbone: str, backbone_model: str, *narrower: Mapping[str, objec
     return read_recorded(backbone, backbone_model)
 
 
-def add(parts: Sequence[Spread | None]) -> Spread | None:
+def add(parts: Sequence[PredictionInterval | None]) -> PredictionInterval | None:
     """Return the sum of the known ones."""
     known = [each for each in parts if each is not None]
     return sum(known[1:], known[0]) if known else None

@@ -19,7 +19,7 @@ from experiments.runs.drafts import draft_run
 from experiments.runs.steering import actions as steering
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import order_units
-from workers.record.statuses import ACTIVE, STILL
+from workers.record.statuses import ACTIVE, SUSPENDED
 from workers.record.systems import SystemSpec
 
 CHUNK = 200
@@ -32,7 +32,7 @@ def plan_runs(sweep: Sweep) -> Plan:
     return [unit for unit in order_units(sweep) for _ in sweep.variants]
 
 
-def lay_out_some(pk: int, plan: Plan) -> int:
+def create_next_batch(pk: int, plan: Plan) -> int:
     """Create the next runs; return how many there are by now. Does nothing for a stopped sweep."""
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).select_related("owner").get(pk=pk)
@@ -74,7 +74,7 @@ def stop_some(actor: Actor, pk: int) -> int:
     sweep = Sweep.objects.get(pk=pk)
     if sweep.status != SweepStatus.STOPPED:
         return 0
-    left = sweep.runs.filter(status__in=ACTIVE | STILL, cancel_requested=False).order_by("pk")
+    left = sweep.runs.filter(status__in=ACTIVE | SUSPENDED, cancel_requested=False).order_by("pk")
     for run in left.values_list("pk", flat=True)[:CHUNK]:
         steering.stop(actor, run)
     return left.count()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.runs.spread import Spread
+from experiments.runs.prediction_interval import PredictionInterval
 from experiments.sweeps.forecast import SweepForecast
 from experiments.sweeps.lists import count_left, state_of
 
@@ -45,6 +45,6 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 86_400:.1f} days"
 
 
-def _format_spread(spread: Spread, words: Any) -> str:
+def _format_spread(spread: PredictionInterval, words: Any) -> str:
     usual, low, high = (words(each) for each in (spread.usual, spread.low, spread.high))
     return f"about {usual}" if low == high else f"about {usual} ({low} to {high})"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def format_stretches(numbers: Iterable[int]) -> str:
+def format_ranges(numbers: Iterable[int]) -> str:
     """Format the numbers as ranges, in ascending order, each once."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
@@ -18,7 +18,7 @@ def format_stretches(numbers: Iterable[int]) -> str:
 
 
 def read_stretches(text: str, units: int | None = None) -> list[int]:
-    """Parse the output of `format_stretches`. For text from other sources, pass `units`: numbers from there on are
+    """Parse the output of `format_ranges`. For text from other sources, pass `units`: numbers from there on are
     left out. Raises ValueError for other text."""
     numbers: list[int] = []
     for stretch in filter(None, text.split(",")):

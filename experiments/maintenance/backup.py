@@ -26,7 +26,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from experiments.core import code_version
-from experiments.keeping.backup_format import (
+from experiments.maintenance.backup_format import (
     FORMAT,
     HEAD,
     MANIFEST,
@@ -38,7 +38,7 @@ from experiments.keeping.backup_format import (
     list_tables,
     split,
 )
-from experiments.keeping.row_format import columns_of, read_rows
+from experiments.maintenance.row_format import columns_of, read_rows
 from experiments.models import Image
 
 Progress = Callable[[str, int, int], None]

@@ -15,7 +15,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from experiments.core import projections
 from experiments.core.row_writers import Bulk
 from experiments.core.search_index.texts import Text
-from experiments.keeping.findings import Finding, FindingKind
+from experiments.maintenance.findings import Finding, FindingKind
 from experiments.models import Event, Image, Run, SearchText
 from workers.record.events import ExperimentEnded, Payload, Replied, Started
 from workers.record.statuses import Status

@@ -26,8 +26,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 
 from experiments.core import code_version
-from experiments.keeping import image_files
-from experiments.keeping.backup_format import (
+from experiments.maintenance import image_files
+from experiments.maintenance.backup_format import (
     FORMAT,
     HEAD,
     IMAGE,
@@ -43,8 +43,8 @@ from experiments.keeping.backup_format import (
     hold_lock,
     list_tables,
 )
-from experiments.keeping.image_files import KeyOf
-from experiments.keeping.row_format import UNREADABLE, columns_of, parse_line, write_rows
+from experiments.maintenance.image_files import KeyOf
+from experiments.maintenance.row_format import UNREADABLE, columns_of, parse_line, write_rows
 from experiments.models import AuditEntry, Image, Run
 
 Progress = Callable[[str, int, int], None]

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from ninja.throttling import BaseThrottle
 from redis import RedisError
 
-from experiments.api.entry import identify
+from experiments.api.auth import identify
 from experiments.core import notify
 
 LIMIT, WINDOW = 600, 60

@@ -23,8 +23,8 @@ from django.utils import timezone
 
 from experiments.core.storage import WholeFileStorage
 from experiments.core.thumbnails import SIZES, is_key
-from experiments.keeping.backup_format import hold_lock, split
-from experiments.keeping.image_files import Progress
+from experiments.maintenance.backup_format import hold_lock, split
+from experiments.maintenance.image_files import Progress
 from experiments.models import DeliveryStatus, HumanReply, Image, Review, WebhookDelivery
 from experiments.models.review import ReviewState
 

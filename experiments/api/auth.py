@@ -34,7 +34,7 @@ class SessionAuth(APIKeyCookie):
         return user if isinstance(user, User) and user.is_active else None
 
 
-def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = TokenScope.READ) -> User:
+def authorize(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = TokenScope.READ) -> User:
     """Return the member who sent the request, who has at least this role and scope; the first call of every
     operation.
 

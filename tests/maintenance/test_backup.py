@@ -20,10 +20,10 @@ from django.db import connection
 
 from experiments.core import code_version, transcript
 from experiments.core.search_index import backend
-from experiments.keeping.backup import write_backup
-from experiments.keeping.backup_format import BackupError, Manifest, hold_lock
-from experiments.keeping.restoring import restore_backup
-from experiments.keeping.verification import find_problems
+from experiments.maintenance.backup import write_backup
+from experiments.maintenance.backup_format import BackupError, Manifest, hold_lock
+from experiments.maintenance.restoring import restore_backup
+from experiments.maintenance.verification import find_problems
 from experiments.models import Event, Image, Layer, Observation, Run, SearchText, TextKind, VisionModelRow
 from tests import ROOT
 from tests.support.backup_files import RUNS, Members, empty, ignore, members, pack, with_runs

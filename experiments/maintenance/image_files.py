@@ -15,7 +15,7 @@ from django.core.files.storage import default_storage, storages
 
 from experiments.core.bucket import Bucket
 from experiments.core.thumbnails import SIZES, is_key
-from experiments.keeping.findings import Finding, FindingKind
+from experiments.maintenance.findings import Finding, FindingKind
 from experiments.models import Image
 
 KeyOf = Callable[[bytes], str]
