@@ -147,7 +147,12 @@ def announce_sweep(sweep: Sweep, status: str) -> None:
     """Announce the end of a sweep. A sweep of an evaluation is announced with the evaluation."""
     if sweep.evaluation_id is not None:
         return
-    data = {"sweep": sweep.pk, "name": shorten(sweep.name, WORDS_CHARS), "status": str(status), "runs": sweep.laid_out}
+    data = {
+        "sweep": sweep.pk,
+        "name": shorten(sweep.name, WORDS_CHARS),
+        "status": str(status),
+        "runs": sweep.created_runs,
+    }
     announce(WebhookEvent.SWEEP_ENDED, sweep.get_absolute_url(), data)
 
 

@@ -20,7 +20,7 @@ from redis import RedisError
 
 from experiments.core import notify
 from experiments.core.clock import database_now
-from experiments.models import Flow, Job, Run
+from experiments.models import Job, Run, RunQueue
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +32,16 @@ def enqueue(run_id: int, wait: float = 0) -> None:
     """Put a run into the queue of its sweep or of its owner, to be claimed in `wait` seconds, and ring the bell
     once the current transaction is committed."""
     due = database_now() + timedelta(seconds=wait)
-    run = Run.objects.select_related("flow").only("owner_id", "sweep_id", "flow__id").get(pk=run_id)
-    Run.objects.filter(pk=run_id).update(due=due, flow=run.flow_id or flow_of(run).pk)
+    run = Run.objects.select_related("run_queue").only("owner_id", "sweep_id", "run_queue__id").get(pk=run_id)
+    Run.objects.filter(pk=run_id).update(due=due, run_queue=run.run_queue_id or run_queue_of(run).pk)
     transaction.on_commit(ring)
 
 
-def flow_of(run: Run) -> Flow:
+def run_queue_of(run: Run) -> RunQueue:
     """Return the queue in which a run waits."""
     if run.sweep_id:
-        return Flow.objects.get_or_create(sweep_id=run.sweep_id, defaults={"owner_id": run.owner_id})[0]
-    return Flow.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
+        return RunQueue.objects.get_or_create(sweep_id=run.sweep_id, defaults={"owner_id": run.owner_id})[0]
+    return RunQueue.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
 
 
 def ring() -> None:

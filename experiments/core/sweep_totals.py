@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from experiments.core import notifications, outbox
-from experiments.models import Flow, NotificationKind, Run, Sweep, SweepStatus
+from experiments.models import NotificationKind, Run, RunQueue, Sweep, SweepStatus
 from workers.record.statuses import ENDED
 
 BUDGETS: Mapping[str, tuple[str, str]] = {
@@ -75,7 +75,7 @@ def _close_if_reached(sweep_id: int) -> None:
     running = Sweep.objects.filter(reached, pk=sweep_id, status=SweepStatus.RUNNING)
     if not running.update(status=SweepStatus.OUT_OF_BUDGET):
         return
-    Flow.objects.filter(sweep=sweep_id).update(open=False)
+    RunQueue.objects.filter(sweep=sweep_id).update(enabled=False)
     closed = Sweep.objects.get(pk=sweep_id)
     closed.reason = exceeded_budget_message(closed)
     closed.save(update_fields=["reason"])
@@ -85,7 +85,7 @@ def _close_if_reached(sweep_id: int) -> None:
 
 def finish_if_last(sweep_id: int) -> None:
     """Finish the sweep once all of its runs exist and have ended."""
-    complete = Sweep.objects.filter(pk=sweep_id, laid_out__gte=F("planned")).exclude(status__in=_OVER)
+    complete = Sweep.objects.filter(pk=sweep_id, created_runs__gte=F("planned")).exclude(status__in=_OVER)
     sweep = complete.select_related("owner").first()
     if sweep is None or Run.objects.filter(sweep=sweep_id).exclude(status__in=ENDED).exists():
         return
@@ -104,8 +104,8 @@ def _tell_owner(sweep: Sweep, words: str) -> None:
 
 def explain_wait(run: Run) -> str:
     """Explain why no worker claims a run that has not ended; "" if one will."""
-    if run.held_up and not run.has_ended:
-        return run.held_up
+    if run.waiting_reason and not run.has_ended:
+        return run.waiting_reason
     if run.sweep is None or run.has_ended or run.sweep.status == SweepStatus.RUNNING:
         return ""
     return f"It waits with its sweep, which is {run.sweep.get_status_display().lower()}. {run.sweep.reason}".strip()

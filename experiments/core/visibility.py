@@ -25,6 +25,7 @@ from django.http import HttpRequest
 
 from experiments.core.compatibility import PERSON
 from experiments.models import (
+    ConceptQuestion,
     EvaluationItem,
     Experiment,
     Hypothesis,
@@ -34,7 +35,6 @@ from experiments.models import (
     Member,
     Observation,
     Pair,
-    PresenceQuestion,
     Review,
     ReviewItem,
     Role,
@@ -85,7 +85,7 @@ class _Written:
 def list_images(rows: QuerySet[Image], viewer: User) -> QuerySet[Image]:
     """Return the images whose source this person may see: none that they may still be asked to judge."""
     is_judge = Exists(Member.objects.filter(user=viewer, role__gte=Role.REVIEWER))
-    asked = PresenceQuestion.objects.filter(image=OuterRef("pk"), label_check__waits_for_people=True)
+    asked = ConceptQuestion.objects.filter(image=OuterRef("pk"), label_check__waits_for_people=True)
     return rows.exclude(is_judge & Exists(asked))
 
 

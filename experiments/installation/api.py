@@ -379,12 +379,12 @@ def list_waiting(request: HttpRequest) -> WaitingList:
 
 def _waiting_out(line: queue_status.WaitingLine) -> WaitingOut:
     same = ("title", "queued", "under_way", "held", "since", "models", "share")
-    flow = line.flow
+    run_queue = line.run_queue
     return WaitingOut(
-        owner=flow.owner.get_username(),
-        sweep=flow.sweep_id,
-        weight=flow.weight,
-        open=flow.open,
+        owner=run_queue.owner.get_username(),
+        sweep=run_queue.sweep_id,
+        weight=run_queue.weight,
+        open=run_queue.enabled,
         reason=line.reason or line.closed,
         **{name: getattr(line, name) for name in same},
     )

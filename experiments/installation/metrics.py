@@ -63,18 +63,18 @@ def _describe_queue() -> Iterator[Metric]:
     """Yield the queue by id of the person who asked, with their sweeps."""
     age = GaugeMetricFamily("maia_queue_age_seconds", "How long the first of a person's runs waits.", labels=["person"])
     length = GaugeMetricFamily("maia_queue_runs", "A person's runs that wait or are under way.", labels=["person"])
-    held_up = GaugeMetricFamily("maia_held_up_runs", "Runs that wait for the end of an outage.")
+    waiting_reason = GaugeMetricFamily("maia_held_up_runs", "Runs that wait for the end of an outage.")
     waiting = read_waiting(SystemNameMasker(None))
     waits: dict[int, float] = defaultdict(float)
     runs: dict[int, int] = defaultdict(int)
     for line in waiting.lines:
-        waits[line.flow.owner_id] = max(waits[line.flow.owner_id], line.waited or 0.0)
-        runs[line.flow.owner_id] += line.queued + line.under_way
+        waits[line.run_queue.owner_id] = max(waits[line.run_queue.owner_id], line.waited or 0.0)
+        runs[line.run_queue.owner_id] += line.queued + line.under_way
     for person, seconds in waits.items():
         age.add_metric([str(person)], seconds)
         length.add_metric([str(person)], runs[person])
-    held_up.add_metric([], sum(count for _, count in waiting.outages))
-    yield from (age, length, held_up)
+    waiting_reason.add_metric([], sum(count for _, count in waiting.outages))
+    yield from (age, length, waiting_reason)
 
 
 def _read_workers() -> Iterator[Metric]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from experiments.core.display_name import person
 from experiments.core.system_names import SystemNameMasker
-from experiments.models import Flow, Run, SweepStatus
+from experiments.models import Run, RunQueue, SweepStatus
 from workers import registry
 from workers.record.statuses import Status
 
@@ -29,15 +29,15 @@ SYNTHETIC = "synthetic neurons"
 """Replaces models whose units' names reveal what they respond to."""
 _ACTIVE = (Status.QUEUED.value, Status.RUNNING.value)
 _NOBODY = 0
-"""Key for runs that are in no flow."""
+"""Key for runs that are in no queue."""
 
 
 @dataclass
 class WaitingLine:
-    """Active runs of one flow: `queued` have not begun, `under_way` have; a worker executes a round of `held` of
+    """Active runs of one queue: `queued` have not begun, `under_way` have; a worker executes a round of `held` of
     these now."""
 
-    flow: Flow
+    run_queue: RunQueue
     queued: int = 0
     under_way: int = 0
     held: int = 0
@@ -75,24 +75,24 @@ class WaitingLine:
     @property
     def closed(self) -> str:
         """Why workers start none of its runs, in short; "" if they do."""
-        if self.flow.open:
+        if self.run_queue.enabled:
             return ""
-        if self.flow.sweep is None or self.flow.sweep.status == SweepStatus.RUNNING:
+        if self.run_queue.sweep is None or self.run_queue.sweep.status == SweepStatus.RUNNING:
             # A command in a terminal executes these runs, so workers do not claim them
             return "In a terminal"
-        return self.flow.sweep.get_status_display()
+        return self.run_queue.sweep.get_status_display()
 
     @property
     def reason(self) -> str:
         """Why workers start none of its runs, in full."""
-        return self.flow.sweep.reason if self.flow.sweep and not self.flow.open else ""
+        return self.run_queue.sweep.reason if self.run_queue.sweep and not self.run_queue.enabled else ""
 
 
 @dataclass(frozen=True)
 class Waiting:
     """All runs that wait for workers. `lines` are in order of their turn.
 
-    `in_terminals` counts runs that are in no flow, because a command in a terminal executes them.
+    `in_terminals` counts runs that are in no queue, because a command in a terminal executes them.
     """
 
     lines: Sequence[WaitingLine]
@@ -125,8 +125,8 @@ class Waiting:
 def read_waiting(names: SystemNameMasker) -> Waiting:
     """Return the queue as a viewer with these names may see it."""
     rows = list(_count_active())
-    flows = Flow.objects.filter(pk__in={row["of"] for row in rows}).select_related("owner", "sweep")
-    lines = {flow.pk: WaitingLine(flow) for flow in flows}
+    run_queues = RunQueue.objects.filter(pk__in={row["of"] for row in rows}).select_related("owner", "sweep")
+    lines = {run_queue.pk: WaitingLine(run_queue) for run_queue in run_queues}
     for row in rows:
         if row["of"] in lines:
             lines[row["of"]].add(row)
@@ -135,13 +135,15 @@ def read_waiting(names: SystemNameMasker) -> Waiting:
         line.title = _entitle(line, names)
     _share_out(found)
     without_flow = sum(row["count"] for row in rows if row["of"] == _NOBODY)
-    held_up = Run.objects.filter(status__in=_ACTIVE).exclude(held_up="").order_by()
-    outages = held_up.values_list("held_up").annotate(count=Count("pk")).order_by("-count", "held_up")
+    waiting_reason = Run.objects.filter(status__in=_ACTIVE).exclude(waiting_reason="").order_by()
+    outages = (
+        waiting_reason.values_list("waiting_reason").annotate(count=Count("pk")).order_by("-count", "waiting_reason")
+    )
     return Waiting(found, without_flow, list(outages[:MAX_OUTAGES]))
 
 
 def _count_active() -> QuerySet[Any, Any]:
-    """Count active runs by flow (`of`), status and model (`what`)."""
+    """Count active runs by queue (`of`), status and model (`what`)."""
     now = timezone.now()
     active = Run.objects.filter(status__in=_ACTIVE)
     held = Q(lease_expires__gt=now)
@@ -153,7 +155,7 @@ def _count_active() -> QuerySet[Any, Any]:
     # SQLite would scan all runs to group by an indexed column, so no bare column is selected
     return (
         active.order_by()
-        .values("status", what=what, of=Coalesce("flow", Value(_NOBODY)))
+        .values("status", what=what, of=Coalesce("run_queue", Value(_NOBODY)))
         .annotate(
             count=Count("pk"),
             held=Count("pk", filter=held),
@@ -164,21 +166,28 @@ def _count_active() -> QuerySet[Any, Any]:
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:
     """Sort key of the order of turns: open lines first, people before sweeps, then the least recently served."""
-    return not line.flow.open, line.flow.sweep_id is not None, line.flow.visited, line.flow.pk
+    return (
+        not line.run_queue.enabled,
+        line.run_queue.sweep_id is not None,
+        line.run_queue.last_served,
+        line.run_queue.pk,
+    )
 
 
 def _entitle(line: WaitingLine, names: SystemNameMasker) -> str:
     """Return the title of a line. The name of a sweep may reveal a neuron that the viewer must judge blind."""
-    sweep = line.flow.sweep
+    sweep = line.run_queue.sweep
     if sweep is None:
-        return person(line.flow.owner)
+        return person(line.run_queue.owner)
     return f"Sweep {sweep.pk}" if SYNTHETIC in line.models and names.hidden else sweep.name
 
 
 def _share_out(lines: Sequence[WaitingLine]) -> None:
     """Set the share that each line has among the open lines of its kind."""
     for of_sweeps in (False, True):
-        alike = [each for each in lines if each.flow.open and (each.flow.sweep_id is not None) == of_sweeps]
-        whole = sum(each.flow.weight for each in alike)
+        alike = [
+            each for each in lines if each.run_queue.enabled and (each.run_queue.sweep_id is not None) == of_sweeps
+        ]
+        whole = sum(each.run_queue.weight for each in alike)
         for each in alike:
-            each.share = each.flow.weight / whole if whole else None
+            each.share = each.run_queue.weight / whole if whole else None

@@ -19,7 +19,7 @@ from experiments.core.audit import Verb
 from experiments.core.visibility import visible_to
 from experiments.label_checks import actions
 from experiments.label_checks.questions import count_wanted, list_judges, list_open
-from experiments.models import LabelCheck, PresenceAnswer, PresenceChoice, PresenceQuestion, Role
+from experiments.models import ConceptAnswer, ConceptChoice, ConceptQuestion, LabelCheck, Role
 
 _COLUMNS = (
     "check", "label", "position", "image", "dataset_position", "draws", "weight", "expected",
@@ -56,9 +56,9 @@ class CheckDesk:
     NOUN: ClassVar[str] = "check"
     ITEM: ClassVar[str] = "image"
     ANSWERS: ClassVar[Mapping[str, str]] = {
-        PresenceChoice.YES: "it shows what the label says",
-        PresenceChoice.NO: "it does not",
-        PresenceChoice.UNSURE: "you cannot tell",
+        ConceptChoice.YES: "it shows what the label says",
+        ConceptChoice.NO: "it does not",
+        ConceptChoice.UNSURE: "you cannot tell",
     }
     AHEAD: ClassVar[int] = 3
     PAGE: ClassVar[str] = "label_checks/judge.html"
@@ -88,14 +88,14 @@ class CheckDesk:
         rows = [row for row in self.list_pending(user) if row.pk not in held][:count]
         return [QuestionView(row.pk, self.row.pk, self.row.text) for row in rows]
 
-    def list_pending(self, user: User) -> list[PresenceQuestion]:
+    def list_pending(self, user: User) -> list[ConceptQuestion]:
         """Return images that need answers and that this person has not judged, in the order of display.
 
         Images with the fewest answers come first, otherwise in random order per person. Two people at once seldom get
         the same image, and the judged images are always a random sample, on which the worker relies
         (`workers/jobs/label_checks/people.py`).
         """
-        done = PresenceAnswer.objects.filter(question__label_check=self.row, user=user).values("question")
+        done = ConceptAnswer.objects.filter(question__label_check=self.row, user=user).values("question")
         rows = list(list_open(self.row).exclude(pk__in=done))
         return sorted(rows, key=lambda row: (row.said, _draw_lot(user, row)))  # type: ignore[attr-defined]
 
@@ -110,21 +110,21 @@ class CheckDesk:
             "others": [each for each in list_judges(self.row) if each.pk != user.pk],
         }
 
-    def find_item(self, pk: int) -> PresenceQuestion | None:
+    def find_item(self, pk: int) -> ConceptQuestion | None:
         return self.row.questions.filter(pk=pk).first()
 
-    def keep(self, user: User, item: PresenceQuestion, said: str, seconds: float | None) -> tuple[bool, bool]:
+    def keep(self, user: User, item: ConceptQuestion, said: str, seconds: float | None) -> tuple[bool, bool]:
         known = {"answer": said, "seconds": seconds}
         # A repeated request must not count twice
-        row, new = PresenceAnswer.objects.get_or_create(question=item, user=user, defaults=known)
+        row, new = ConceptAnswer.objects.get_or_create(question=item, user=user, defaults=known)
         return row.answer == said, new
 
-    def find_last(self, user: User) -> tuple[PresenceAnswer, PresenceQuestion] | None:
-        own = PresenceAnswer.objects.filter(question__label_check=self.row, user=user)
+    def find_last(self, user: User) -> tuple[ConceptAnswer, ConceptQuestion] | None:
+        own = ConceptAnswer.objects.filter(question__label_check=self.row, user=user)
         last = own.select_related("question").last()
         return (last, last.question) if last else None
 
-    def follow(self, item: PresenceQuestion | None) -> None:
+    def follow(self, item: ConceptQuestion | None) -> None:
         """Resume the check after the last missing answer."""
         if item is not None and not list_open(self.row).exists():
             actions.go_on(self.row)
@@ -143,7 +143,7 @@ class CheckDesk:
         return _list_answers(self.row)
 
 
-def _draw_lot(user: User, question: PresenceQuestion) -> bytes:
+def _draw_lot(user: User, question: ConceptQuestion) -> bytes:
     return hashlib.sha256(f"{user.pk} {question.pk}".encode()).digest()
 
 
@@ -151,7 +151,7 @@ def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
     """Return the newest checks that ask people: (check, number of images, number left for this person)."""
     # `kept` and `result` can be megabytes
     checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:most]
-    questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
+    questions = ConceptQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
     said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))
     found: dict[int, list[tuple[int, int]]] = {}
     for pk, answers, own in questions.annotate(said=said, mine=mine).values_list("label_check", "said", "mine"):
@@ -172,12 +172,12 @@ def _list_answers(check: LabelCheck) -> Iterator[Sequence[Any]]:
             yield [*known, *cells]
 
 
-def _question_cells(check: LabelCheck, question: PresenceQuestion) -> list[Any]:
+def _question_cells(check: LabelCheck, question: ConceptQuestion) -> list[Any]:
     natural = question.expected is None
     sampled = [question.draws, question.weight] if natural else [None, None]
     place = [question.position, question.image_id, question.probe_position]
     return [check.pk, check.text, *place, *sampled, question.expected]
 
 
-def _answer_cells(answer: PresenceAnswer) -> list[Any]:
+def _answer_cells(answer: ConceptAnswer) -> list[Any]:
     return [answer.user.get_username(), answer.answer, answer.seconds, answer.created]

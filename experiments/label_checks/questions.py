@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 
 from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image
-from experiments.models import LabelCheck, PresenceQuestion
+from experiments.models import ConceptQuestion, LabelCheck
 
 MAX_JUDGES = 10
 """Maximum number of people asked about one image."""
@@ -25,7 +25,7 @@ def count_wanted(check: LabelCheck) -> int:
     return min(max(int(wanted), 1), MAX_JUDGES) if isinstance(wanted, int | float) else 1
 
 
-def list_open(check: LabelCheck) -> QuerySet[PresenceQuestion]:
+def list_open(check: LabelCheck) -> QuerySet[ConceptQuestion]:
     """Return the questions that need answers, with their number of answers as `said`."""
     return check.questions.annotate(said=Count("answers")).filter(said__lt=count_wanted(check))
 
@@ -45,7 +45,7 @@ def count_answers(check: LabelCheck) -> tuple[int, int]:
 
 def list_judges(check: LabelCheck) -> QuerySet[User]:
     """Return the people who judged an image, by name."""
-    return User.objects.filter(presence_answers__question__label_check=check).distinct().order_by("username")
+    return User.objects.filter(concept_answers__question__label_check=check).distinct().order_by("username")
 
 
 def describe_waiting(check: LabelCheck) -> str:
@@ -57,7 +57,7 @@ def describe_waiting(check: LabelCheck) -> str:
 def serve_question(request: HttpRequest, check: int, question: int) -> HttpResponse:
     """Send the image of a question without its key. Raises Http404 if people are no longer asked."""
     checks = visible_to(LabelCheck.objects.filter(pk=check, waits_for_people=True))
-    asked = get_object_or_404(PresenceQuestion, pk=question, label_check__in=checks)
+    asked = get_object_or_404(ConceptQuestion, pk=question, label_check__in=checks)
     response = serve_image(request, asked.image_id, "private, no-store")
     # The ETag is the key
     del response.headers["ETag"]

@@ -9,6 +9,7 @@ from experiments.models.circuit_graph import CircuitGraph
 from experiments.models.circuit_search import CircuitSearch
 from experiments.models.code_version import CodeVersion
 from experiments.models.comment import Comment, Thread, Wording
+from experiments.models.concept_question import ConceptAnswer, ConceptChoice, ConceptQuestion
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile
 from experiments.models.evaluation import (
     CheckStatus,
@@ -22,7 +23,6 @@ from experiments.models.evaluation import (
 from experiments.models.event import Event
 from experiments.models.exchange import Export, ExportSubject, Format, Import, ImportedOpinions, ImportedRun, ImportKind
 from experiments.models.experiment import Experiment, Hypothesis, Observation
-from experiments.models.flow import Flow
 from experiments.models.human_reply import HumanReply, ReplyPurpose
 from experiments.models.identity import Identity
 from experiments.models.image import Image
@@ -33,10 +33,10 @@ from experiments.models.member import Member, Role
 from experiments.models.notification import Notification, NotificationKind
 from experiments.models.pairwise import Answer, Judge, Pair, PairKind, PairwiseTrial, Vote
 from experiments.models.plugin import Backbone, Toolset
-from experiments.models.presence import PresenceAnswer, PresenceChoice, PresenceQuestion
 from experiments.models.preset import Preset
 from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict
 from experiments.models.run import Outcome, Run, SavedView, ViewedList
+from experiments.models.run_queue import RunQueue
 from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share

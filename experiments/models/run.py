@@ -76,9 +76,9 @@ class Run(models.Model):
     sweep_place = models.PositiveIntegerField(
         default=0, db_default=0, help_text="in the order in which its sweep asks, from 1; 0 outside sweeps"
     )
-    flow = models.ForeignKey("experiments.Flow", models.SET_NULL, null=True, blank=True, related_name="runs")
+    run_queue = models.ForeignKey("experiments.RunQueue", models.SET_NULL, null=True, blank=True, related_name="runs")
     due = models.DateTimeField(default=timezone.now, help_text="when it may be claimed")
-    held_up = models.TextField(blank=True, help_text="the outage for whose end it waits, no fault of its own")
+    waiting_reason = models.TextField(blank=True, help_text="the outage for whose end it waits, no fault of its own")
 
     # Its worker, which holds the lease until it expires; every claim raises the fence.
     lease_worker = models.CharField(max_length=100, blank=True)
@@ -137,8 +137,10 @@ class Run(models.Model):
             # For runs that a worker may claim: in a queue, runs under way first, and runs of a model that it holds.
             # The index is not limited to active runs, since SQLite cannot tell that a query with parameters needs
             # only those.
-            models.Index(fields=["flow", "-status", "sweep_place", "id"], name="claimable_runs"),
-            models.Index(fields=["flow", "model", "-status", "sweep_place", "id"], name="claimable_runs_of_a_model"),
+            models.Index(fields=["run_queue", "-status", "sweep_place", "id"], name="claimable_runs"),
+            models.Index(
+                fields=["run_queue", "model", "-status", "sweep_place", "id"], name="claimable_runs_of_a_model"
+            ),
             models.Index(fields=["sweep", "status"], name="runs_of_a_sweep"),
         ]
 

@@ -59,7 +59,7 @@ class Sweep(models.Model):
     priority = models.PositiveSmallIntegerField(choices=SweepPriority.choices, default=SweepPriority.NORMAL)
     job = models.OneToOneField("experiments.Job", models.SET_NULL, null=True, related_name="sweep")
     planned = models.PositiveIntegerField(default=0, help_text="runs it is to have")
-    laid_out = models.PositiveIntegerField(default=0, help_text="runs of these that are there")
+    created_runs = models.PositiveIntegerField(default=0, help_text="runs of these that are there")
     retrying = models.CharField(max_length=20, blank=True, help_text="status of runs that are to go on")
     retry_asked = models.DateTimeField(null=True, blank=True, help_text="of these, those that ended before")
     ended = models.DateTimeField(null=True, blank=True)

@@ -1,6 +1,6 @@
 """Control sweeps: start, pause, resume, stop, change budget or priority; retry failures.
 
-While a sweep's flow is open, workers claim its runs. Closing it lets rounds under way end.
+While a sweep's queue is open, workers claim its runs. Closing it lets rounds under way end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
 from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS, exceeded_budget_message
-from experiments.models import Flow, Job, JobKind, Role, Sweep, SweepPriority, SweepStatus
+from experiments.models import Job, JobKind, Role, RunQueue, Sweep, SweepPriority, SweepStatus
 from experiments.sweeps.form import NewSweep
 from workers.record.statuses import Status
 
@@ -48,11 +48,11 @@ def begin(actor: Actor, sweep: Sweep) -> Sweep:
 
 @transaction.atomic
 def add_sweep(actor: Actor, sweep: Sweep) -> None:
-    """Save a drafted sweep, with its flow. The caller creates its runs."""
+    """Save a drafted sweep, with its queue. The caller creates its runs."""
     sweep.owner = actor.person
     sweep.save()
-    Flow.objects.create(
-        owner=actor.person, sweep=sweep, weight=sweep.priority, open=sweep.status == SweepStatus.RUNNING
+    RunQueue.objects.create(
+        owner=actor.person, sweep=sweep, weight=sweep.priority, enabled=sweep.status == SweepStatus.RUNNING
     )
     audit.record(actor, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
 
@@ -141,7 +141,7 @@ def change(
         if priority is not None:
             sweep.priority = priority
             sweep.save(update_fields=["priority"])
-            Flow.objects.filter(sweep=sweep).update(weight=priority)
+            RunQueue.objects.filter(sweep=sweep).update(weight=priority)
         if budget:
             _set_budget(sweep, budget)
             if sweep.status == SweepStatus.RUNNING and (reached := exceeded_budget_message(sweep)):
@@ -165,11 +165,11 @@ def _lock(actor: Actor, pk: int) -> Iterator[Sweep]:
 
 
 def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
-    """Set the status of a sweep; its flow is open while it runs."""
+    """Set the status of a sweep; its queue is open while it runs."""
     sweep.status, sweep.reason = status, reason
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])
-    Flow.objects.filter(sweep=sweep).update(open=status == SweepStatus.RUNNING)
+    RunQueue.objects.filter(sweep=sweep).update(enabled=status == SweepStatus.RUNNING)
     if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
         outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:

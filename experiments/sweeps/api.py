@@ -142,7 +142,7 @@ class SweepOut(RowOut):
     reason: str
     priority: str = Field(validation_alias="get_priority_display")
     planned: int
-    laid_out: int
+    created_runs: int
     done_runs: int
     failed_runs: int
     stopped_runs: int

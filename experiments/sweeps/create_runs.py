@@ -39,12 +39,12 @@ def create_next_batch(pk: int, plan: Plan) -> int:
         if sweep.status == SweepStatus.STOPPED:
             return len(plan)
         layers = {layer.name: layer for layer in _list_layers(sweep)}
-        places = range(sweep.laid_out, min(sweep.laid_out + CHUNK, len(plan)))
+        places = range(sweep.created_runs, min(sweep.created_runs + CHUNK, len(plan)))
         made = [_draft(sweep, layers.get(plan[place][0]), plan[place], place) for place in places]
         runs.add_runs(Actor(sweep.owner), made)
-        sweep.laid_out += len(made)
-        sweep.save(update_fields=["laid_out"])
-    return sweep.laid_out
+        sweep.created_runs += len(made)
+        sweep.save(update_fields=["created_runs"])
+    return sweep.created_runs
 
 
 def _list_layers(sweep: Sweep) -> list[Layer]:

@@ -124,8 +124,8 @@ def state_of(row: Any) -> SweepState:
 
 def count_left(row: Any) -> int:
     """Return the number of unfinished runs of a row of `with_progress`, including those still to be created."""
-    laid_out_open: int = row.active_runs + row.suspended_runs
-    return laid_out_open + max(0, row.planned - row.laid_out)
+    created_open: int = row.active_runs + row.suspended_runs
+    return created_open + max(0, row.planned - row.created_runs)
 
 
 def count_statuses(sweep: Sweep) -> list[tuple[str, str, int]]:

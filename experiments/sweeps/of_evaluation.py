@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from experiments.core.actors import Actor
-from experiments.models import Evaluation, Flow, Sweep, SweepStatus
+from experiments.models import Evaluation, RunQueue, Sweep, SweepStatus
 from experiments.sweeps import actions
 
 _OVER = (SweepStatus.STOPPED, SweepStatus.DONE)
@@ -55,4 +55,4 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
 def _open(sweep: Sweep, *, by_workers: bool) -> None:
     actions.set_status(sweep, SweepStatus.RUNNING)
     if not by_workers:
-        Flow.objects.filter(sweep=sweep).update(open=False)
+        RunQueue.objects.filter(sweep=sweep).update(enabled=False)

@@ -178,7 +178,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "state": lists.state_of(row),
-        "asked_every": ASKED_EVERY + row.laid_out // RUNS_A_SECOND,
+        "asked_every": ASKED_EVERY + row.created_runs // RUNS_A_SECOND,
         "left": left,
         "rest": predict_rest(row, left) if left else None,
         "said": summaries.describe_progress(row),

@@ -24,7 +24,7 @@ BARE = """
 WITH next AS (
     SELECT id FROM experiments_run
     WHERE status IN ('queued', 'running') AND due <= now() AND (lease_expires IS NULL OR lease_expires <= now())
-        AND flow_id = %s
+        AND run_queue_id = %s
     ORDER BY status DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 UPDATE experiments_run SET status = 'running', lease_worker = 'bare', lease_expires = now() + interval '30 seconds',
@@ -39,13 +39,13 @@ def main() -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from experiments.models import Flow, Run
+    from experiments.models import Run, RunQueue
     from workers.jobs.claims import Claimer
 
     call_command("migrate", verbosity=0)
     people = [User.objects.create(username=name) for name in ("ada", "ben")]
-    flows = [Flow.objects.create(owner=each) for each in people]
-    fill(people, flows)
+    run_queues = [RunQueue.objects.create(owner=each) for each in people]
+    fill(people, run_queues)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE experiments_run")
     claimer = Claimer(list)
@@ -53,17 +53,17 @@ def main() -> None:
     statements = note_statements(claimer.claim)
     with psycopg.connect(dsn(connection.settings_dict), autocommit=True) as bare:
         same = timed(lambda: repeat(bare, statements))
-        theirs = timed(lambda: bare.execute(BARE, [flows[0].pk]).fetchone())
+        theirs = timed(lambda: bare.execute(BARE, [run_queues[0].pk]).fetchone())
     print(f"\n{QUEUED:,} queued runs of 2 people, {CLAIMS} claims{'median':>12}{'p95':>11}")
     for name, times in (
         ("a worker's claim", ours),
         (f"its {len(statements)} statements without Django", same),
-        ("one statement that takes the first of one flow", theirs),
+        ("one statement that takes the first of one queue", theirs),
     ):
         ratio = f"{p95(ours) / p95(times):8.1f} x"
         print(f"{name:47}{statistics.median(times) * 1000:8.1f} ms{p95(times) * 1000:8.1f} ms{ratio}")
     Run.objects.all().delete()
-    print(f"A thousand of ada's, then one of ben's: ben's comes as claim {turn_of(people, flows)} after he asked")
+    print(f"A thousand of ada's, then one of ben's: ben's comes as claim {turn_of(people, run_queues)} after he asked")
 
 
 def note_statements(claim: Callable[[], object]) -> list[tuple]:
@@ -91,27 +91,28 @@ def repeat(bare: psycopg.Connection, statements: list[tuple]) -> bool:
     return True
 
 
-def fill(people: list, flows: list) -> None:
+def fill(people: list, run_queues: list) -> None:
     from experiments.models import Run
 
     same = {"task": "describe", "question": "What?", "model": "toybox", "layer": "layer4", "backbone": "scripted"}
     Run.objects.bulk_create(
-        Run(owner=people[place % 2], flow=flows[place % 2], unit=place % 80, **same) for place in range(QUEUED)
+        Run(owner=people[place % 2], run_queue=run_queues[place % 2], unit=place % 80, **same)
+        for place in range(QUEUED)
     )
 
 
-def turn_of(people: list, flows: list) -> int:
+def turn_of(people: list, run_queues: list) -> int:
     from experiments.models import Run
     from workers.jobs import claims
 
     same = {"task": "describe", "question": "What?", "model": "toybox", "layer": "layer4", "backbone": "scripted"}
-    Run.objects.bulk_create(Run(owner=people[0], flow=flows[0], unit=place, **same) for place in range(1000))
+    Run.objects.bulk_create(Run(owner=people[0], run_queue=run_queues[0], unit=place, **same) for place in range(1000))
     claimer = claims.Claimer(list)
     for _ in range(25):
         run = claimer.claim()
         assert run
         claims.settle(run, 3.0)
-    Run.objects.create(owner=people[1], flow=flows[1], unit=0, **same)
+    Run.objects.create(owner=people[1], run_queue=run_queues[1], unit=0, **same)
     for place in range(1, 100):
         run = claimer.claim()
         assert run

@@ -67,7 +67,7 @@ def test_a_sweep_of_ten_thousand_units(owner: User, as_owner: Client, redis_url:
     Layer.objects.filter(name="layer4").update(units=UNITS)
     began = time.perf_counter()
     sweep = lay_out(start(owner, layer=["layer4"]))
-    print(f"\nlaying out {sweep.laid_out:,} runs: {time.perf_counter() - began:.1f} s")
+    print(f"\nlaying out {sweep.created_runs:,} runs: {time.perf_counter() - began:.1f} s")
     labels = draw_labels(UNITS)
     conclude(sweep, labels)
     print(f"grouping {len(set(labels)):,} labels: {took(lambda: group_labels(enumerate(labels))):,.0f} ms")

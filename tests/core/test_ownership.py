@@ -9,7 +9,7 @@ from django.test import Client
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb, list_authors, record
 from experiments.label_checks.actions import check_label
-from experiments.models import HumanReply, Label, LabelCheck, PresenceAnswer, Share, TokenScope, Unit
+from experiments.models import ConceptAnswer, HumanReply, Label, LabelCheck, Share, TokenScope, Unit
 from experiments.runs.human.drafts import find_current
 from tests.support import api_world
 from tests.support.api_world import Script
@@ -84,7 +84,7 @@ def test_only_who_asked_for_a_check_ends_what_people_judge(unit: Unit, author: U
         record(Actor(author), Verb.LABEL_CHECKED, check)
         judge = member(f"judge of {user}", "REVIEWER")
         question = check.questions.filter(expected=None).earliest("pk")
-        PresenceAnswer.objects.create(question=question, user=judge, answer="yes")
+        ConceptAnswer.objects.create(question=question, user=judge, answer="yes")
         path = f"/judging/checks/{check.pk}/close"
         assert script(other).post(path).status_code == 403
         assert LabelCheck.objects.get(pk=check.pk).waits_for_people

@@ -59,8 +59,8 @@ OWN = {
     "started",
     "ended",
     "due",
-    "flow",
-    "flow_id",
+    "run_queue",
+    "run_queue_id",
     "claims",
 }
 """What two runs that did the same do not share."""

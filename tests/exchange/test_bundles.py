@@ -76,7 +76,7 @@ def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) ->
         bytes(again.experiments.get().state),
     ] == before
     assert again.owner == teammate
-    left = {"due", "flow_id", "claims", "fence", "owner_id"}
+    left = {"due", "run_queue_id", "claims", "fence", "owner_id"}
     assert {name: value for name, value in vars(again).items() if name in row and name not in left} == {
         name: value for name, value in row.items() if name not in left
     }

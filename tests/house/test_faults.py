@@ -40,7 +40,7 @@ def ask(site: Installation, unit: int = 12, rounds: int = 3) -> int:
     return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, rounds=rounds)))
 
 
-STANDS = """SELECT status, reason, held_up, rounds, last_seq, claims, lease_worker, lease_expires, due
+STANDS = """SELECT status, reason, waiting_reason, rounds, last_seq, claims, lease_worker, lease_expires, due
     FROM experiments_run WHERE id = ?"""
 
 

@@ -64,7 +64,7 @@ def test_it_counts_runs_and_what_they_took(client: Client, owner: User) -> None:
     make_run(owner, status="failed", rounds=1, prompt_tokens=500, cost=0.5)
     waiting = make_run(owner)
     queue.enqueue(waiting.pk)
-    Run.objects.filter(pk=waiting.pk).update(due=timezone.now() - timedelta(seconds=300), held_up="Full.")
+    Run.objects.filter(pk=waiting.pk).update(due=timezone.now() - timedelta(seconds=300), waiting_reason="Full.")
     said = read(client)
     assert said["maia_runs", (("status", "concluded"),)] == 1
     assert said["maia_runs", (("status", "queued"),)] == 1

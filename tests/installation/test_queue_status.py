@@ -15,7 +15,7 @@ from django.utils import timezone
 from experiments.core import code_version, queue, worker_status
 from experiments.core.system_names import SystemNameMasker
 from experiments.installation.queue_status import MAX_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
-from experiments.models import CodeVersion, Evaluation, Flow, ReviewQueue, Run, Sweep, SweepStatus
+from experiments.models import CodeVersion, Evaluation, ReviewQueue, Run, RunQueue, Sweep, SweepStatus
 from tests.support.builders import make_run
 from tests.support.people import member
 from workers.jobs import lease
@@ -34,7 +34,7 @@ def with_redis(redis_url: str) -> Iterator[None]:
 
 
 def enqueue(owner: User, ago: float = 0, **fields: Any) -> Run:
-    """A run in its flow, asked so many seconds ago."""
+    """A run in its queue, asked so many seconds ago."""
     run = make_run(owner, **fields)
     queue.enqueue(run.pk)
     Run.objects.filter(pk=run.pk).update(due=timezone.now() - timedelta(seconds=ago))
@@ -45,7 +45,7 @@ def sweep_of(owner: User, priority: int = 2, **fields: Any) -> Sweep:
     known = {"name": "All of layer4", "question": "What?", "task": "describe", "selection": {}, "priority": priority}
     sweep = Sweep.objects.create(owner=owner, **(known | fields))
     is_open = sweep.status == SweepStatus.RUNNING
-    Flow.objects.create(owner=owner, sweep=sweep, weight=priority, open=is_open)
+    RunQueue.objects.create(owner=owner, sweep=sweep, weight=priority, open=is_open)
     return sweep
 
 
@@ -96,7 +96,7 @@ def test_people_stand_before_sweeps_and_what_is_closed_last(owner: User) -> None
         enqueue(owner, sweep=run_of)
     enqueue(owner)
     enqueue(other)
-    Flow.objects.filter(owner=owner, sweep=None).update(visited=timezone.now())
+    RunQueue.objects.filter(owner=owner, sweep=None).update(last_served=timezone.now())
     assert [each.title for each in read().lines] == ["other", "owner", "All of layer4", "paused"]
 
 
@@ -136,7 +136,7 @@ def test_a_sweep_whose_evaluation_plays_in_a_terminal_waits_for_no_worker(as_own
     evaluation = Evaluation.objects.create(owner=owner, name="Eight", kind="units")
     sweep = sweep_of(owner, evaluation=evaluation)
     enqueue(owner, sweep=sweep)
-    Flow.objects.filter(sweep=sweep).update(open=False)
+    RunQueue.objects.filter(sweep=sweep).update(enabled=False)
     assert [line.closed for line in read().lines] == ["In a terminal"]
     assert "In a terminal" in page(as_owner)
 
@@ -185,8 +185,15 @@ def test_any_number_of_runs_takes_three_queries_and_as_much_html(
     enqueue(owner)
     enqueue(owner, sweep=sweep)
     short = len(page(as_owner))
-    flow = Flow.objects.get(sweep=sweep)
-    row = {"owner": owner, "sweep": sweep, "flow": flow, "task": "describe", "layer": "layer4", "backbone": "scripted"}
+    run_queue = RunQueue.objects.get(sweep=sweep)
+    row = {
+        "owner": owner,
+        "sweep": sweep,
+        "run_queue": run_queue,
+        "task": "describe",
+        "layer": "layer4",
+        "backbone": "scripted",
+    }
     models = ("toybox", "alexnet", "dino", "clip", "resnet")
     Run.objects.bulk_create(Run(**row, model=models[number % 5], unit=number) for number in range(2_000))
     with django_assert_num_queries(3):
@@ -256,8 +263,8 @@ def test_a_run_between_two_rounds_waits_since_it_was_given_back(owner: User) -> 
 
 def test_what_holds_runs_up_is_said_once(as_owner: Client, owner: User) -> None:
     for unit in range(3):
-        enqueue(owner, unit=unit, held_up="The disk is <b>full</b>.")
-    enqueue(owner, unit=4, status="concluded", held_up="Long ago.")
+        enqueue(owner, unit=unit, waiting_reason="The disk is <b>full</b>.")
+    enqueue(owner, unit=4, status="concluded", waiting_reason="Long ago.")
     assert read().outages == [("The disk is <b>full</b>.", 3)]
     said = page(as_owner)
     assert "3 runs are held up. The disk is &lt;b&gt;full&lt;/b&gt;." in said

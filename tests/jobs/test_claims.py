@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.core import queue
-from experiments.models import Flow, Run, Sweep
+from experiments.models import Run, RunQueue, Sweep
 from tests.support.builders import make_run
 from workers.jobs import claims
 from workers.jobs.claims import MAX_ALIKE, Claimer
@@ -32,7 +32,7 @@ def queued(owner: User, sweep: Sweep | None = None, **fields: object) -> Run:
 
 def swept(owner: User, priority: float = 1.0) -> Sweep:
     sweep = Sweep.objects.create(owner=owner, name="All", question="What?", task="describe", selection={})
-    Flow.objects.create(owner=owner, sweep=sweep, weight=priority)
+    RunQueue.objects.create(owner=owner, sweep=sweep, weight=priority)
     return sweep
 
 
@@ -50,7 +50,7 @@ def owners(count: int) -> list[str]:
 
 def test_without_runs_there_is_nothing_to_claim(owner: User) -> None:
     assert claim() is None
-    make_run(owner)  # nobody put it into a flow: whoever asked plays it
+    make_run(owner)  # nobody put it into a queue: whoever asked plays it
     assert claim() is None
 
 
@@ -105,9 +105,9 @@ def test_a_run_whose_lease_lapsed_is_claimed_again_without_anybody_asking(owner:
 def test_a_closed_flow_is_left_alone(owner: User) -> None:
     sweep = swept(owner)
     run = queued(owner, sweep)
-    Flow.objects.filter(sweep=sweep).update(open=False)
+    RunQueue.objects.filter(sweep=sweep).update(enabled=False)
     assert claim() is None
-    Flow.objects.filter(sweep=sweep).update(open=True)
+    RunQueue.objects.filter(sweep=sweep).update(enabled=True)
     assert claim() == run
 
 
@@ -144,7 +144,7 @@ def test_many_threads_claim_each_run_once(owner: User, teammate: User) -> None:
 
 
 def test_a_worker_goes_on_with_what_it_played_lately(owner: User) -> None:
-    """Though another run of the flow is first; what it made for this one is still in its memory."""
+    """Though another run of the queue is first; what it made for this one is still in its memory."""
     first, second, third = queued(owner), queued(owner), queued(owner)
     claimer = Claimer(list, lambda: [second.pk])
     assert claim(claimer) == second

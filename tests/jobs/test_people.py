@@ -15,7 +15,7 @@ from experiments.core.actors import Actor
 from experiments.judging.actions import answer, close
 from experiments.label_checks.desk import CheckDesk
 from experiments.label_checks.requests import PEOPLE, CheckMethod, choose_method, request_check
-from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion
+from experiments.models import CheckStatus, ConceptAnswer, ConceptQuestion, LabelCheck, Notification
 from tests.support.people import member
 from tests.support.synthetic_units import unit
 from workers.jobs import held, long
@@ -28,7 +28,7 @@ from workers.protocols import Picture, no_progress
 from workers.record.label_checks import CheckResult, NaturalResult
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url", "on_toybox", "no_redis")]
-Says = Callable[[PresenceQuestion], str]
+Says = Callable[[ConceptQuestion], str]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def judge_all(check: LabelCheck, user: User, says: Says, most: int = 1_000) -> N
         found = CheckDesk(check).list_next(user, 1)
         if not found:
             return
-        question = PresenceQuestion.objects.get(pk=found[0].pk)
+        question = ConceptQuestion.objects.get(pk=found[0].pk)
         answer(Actor(user), "checks", check.pk, question.pk, says(question))
 
 
@@ -203,7 +203,7 @@ def test_two_people_are_averaged_and_compared(reviewers: list[User]) -> None:
     assert found.agreement_alpha.n == asked
     assert found.agreement_alpha.value is not None
     assert found.agreement_alpha.value < 0, "they agree less than chance would have them"
-    assert PresenceAnswer.objects.count() == 2 * asked
+    assert ConceptAnswer.objects.count() == 2 * asked
 
 
 def test_a_label_of_which_nobody_can_tell_has_no_figure(reviewers: list[User]) -> None:

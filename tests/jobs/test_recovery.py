@@ -25,7 +25,7 @@ LONG_AGO = timezone.now() - timedelta(minutes=5)
 
 
 def forsaken_run(owner: User, **fields: object) -> Run:
-    """In no flow, as one that somebody plays in the foreground."""
+    """In no queue, as one that somebody plays in the foreground."""
     return make_run(owner, **({"due": LONG_AGO} | fields))
 
 
@@ -49,7 +49,7 @@ def test_it_leaves_alone_what_is_held_paused_ended_or_just_asked(owner: User) ->
     make_run(owner)
     recovery.recover()
     assert list_queued() == set()
-    assert Run.objects.filter(flow__isnull=False).count() == 0
+    assert Run.objects.filter(run_queue__isnull=False).count() == 0
 
 
 def test_what_a_machine_lays_out_whose_clock_is_ahead_is_claimed_at_once(owner: User) -> None:

@@ -11,7 +11,7 @@ from workers.jobs.turns import QueueState, pick_queue
 
 
 def play(line: list[QueueState], lengths: dict[int, float], rounds: int) -> list[int]:
-    """Who is served, one thread and everybody always ready; a round of a flow takes what `lengths` says."""
+    """Who is served, one thread and everybody always ready; a round of a queue takes what `lengths` says."""
     served = []
     for _ in range(rounds):
         at, cycle = pick_queue(line)
@@ -20,10 +20,10 @@ def play(line: list[QueueState], lengths: dict[int, float], rounds: int) -> list
             replace(each, deficit=min(each.deficit + count * each.grant, each.grant)) if count else each
             for each, count in zip(line, visits, strict=True)
         ]
-        flow = line[at]
-        line[at] = replace(flow, deficit=flow.deficit - lengths[flow.flow])
+        run_queue = line[at]
+        line[at] = replace(run_queue, deficit=run_queue.deficit - lengths[run_queue.run_queue])
         line[:] = line[at + 1 :] + line[: at + 1]
-        served.append(flow.flow)
+        served.append(run_queue.run_queue)
     return served
 
 

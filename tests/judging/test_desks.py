@@ -14,7 +14,7 @@ from django.test import Client
 
 from experiments.judging.desk import DESKS
 from experiments.judging.waiting import list_waiting
-from experiments.models import AuditEntry, PresenceAnswer, Role, Vote
+from experiments.models import AuditEntry, ConceptAnswer, Role, Vote
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.judged_images import make_waiting
@@ -30,13 +30,13 @@ class Kind:
 
     name: str
     answers: tuple[str, str]
-    rows: type[Vote | PresenceAnswer]
+    rows: type[Vote | ConceptAnswer]
     make: Callable[[User], Model]
 
 
 KINDS = (
     Kind("trials", ("first", "second"), Vote, lambda owner: trials.labelled(owner) and trials.trial(owner)),
-    Kind("checks", ("yes", "no"), PresenceAnswer, lambda _: make_waiting(trials.unit(7))),
+    Kind("checks", ("yes", "no"), ConceptAnswer, lambda _: make_waiting(trials.unit(7))),
 )
 
 
@@ -171,7 +171,7 @@ def test_what_is_not_there_is_not_found(judge: Client, path: str) -> None:
 
 def test_who_is_late_is_told_that_it_is_closed(judge: Client, kind: Kind, desk: str) -> None:
     """The page was opened before."""
-    natural = PresenceAnswer.question.field.related_model.objects.filter(expected=None).first()
+    natural = ConceptAnswer.question.field.related_model.objects.filter(expected=None).first()
     items = [natural.pk, natural.pk + 1] if natural else on_screen(judge, desk)
     judge.post(f"{desk}answer/", {"item": items[0], "answer": kind.answers[0]})
     signed_in(member("boss", "ADMIN")).post(f"{desk}close/")

@@ -12,7 +12,7 @@ from django.test import Client
 
 from experiments.label_checks.desk import CheckDesk
 from experiments.label_checks.requests import choose_method, request_check
-from experiments.models import AuditEntry, CheckStatus, Image, LabelCheck, PresenceAnswer, Run, Unit
+from experiments.models import AuditEntry, CheckStatus, ConceptAnswer, Image, LabelCheck, Run, Unit
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.builders import make_run
@@ -96,9 +96,9 @@ def test_images_are_offered_by_lot_and_the_least_judged_first(unit: Unit) -> Non
     assert len(orders) == 3
     ada, ben, _ = people
     first = CheckDesk(check).list_pending(ben)[0]
-    PresenceAnswer.objects.create(question=first, user=ada, answer="yes")
+    ConceptAnswer.objects.create(question=first, user=ada, answer="yes")
     assert CheckDesk(check).list_pending(ben)[-1].pk == first.pk
-    PresenceAnswer.objects.create(question=first, user=ben, answer="yes")
+    ConceptAnswer.objects.create(question=first, user=ben, answer="yes")
     assert first.pk not in {row.pk for row in CheckDesk(check).list_pending(people[2])}, "it has enough answers"
 
 
@@ -126,7 +126,7 @@ def test_a_judge_is_not_told_where_an_image_is_from(reviewer: User, owner: User,
 def test_an_answer_is_kept_with_its_time_and_the_next_image_shown(as_reviewer: Client, check: LabelCheck) -> None:
     one, two, three = on_screen(as_reviewer, check)
     page = say(as_reviewer, check, "yes", one, seconds="2.5").content.decode()
-    kept = PresenceAnswer.objects.get()
+    kept = ConceptAnswer.objects.get()
     assert (kept.question_id, kept.answer, kept.seconds) == (one, "yes", 2.5)
     assert page.index(f'data-item="{two}"') < page.index(f'data-item="{three}"')
     assert "1</span> of 5" in page
@@ -148,7 +148,7 @@ def test_the_last_answer_has_a_worker_go_on(as_reviewer: Client, check: LabelChe
     assert (check.status, check.waits_for_people, check.reason) == (CheckStatus.QUEUED, False, "")
     refused = as_reviewer.post(f"/judging/checks/{check.pk}/undo/", follow=True).content.decode()
     assert "answers of this check are complete" in refused
-    assert PresenceAnswer.objects.count() == 5
+    assert ConceptAnswer.objects.count() == 5
 
 
 def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:

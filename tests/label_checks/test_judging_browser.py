@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Page, expect
 
-from experiments.models import LabelCheck, PresenceAnswer
+from experiments.models import ConceptAnswer, LabelCheck
 from tests.support import trials
 from tests.support.browser import aside, needs_chromium, open_page, overhang
 from tests.support.judged_images import make_waiting
@@ -28,7 +28,7 @@ def check(db: None) -> LabelCheck:
 
 def said() -> list[str]:
     """What was kept, in the order in which it was said."""
-    return aside(lambda: list(PresenceAnswer.objects.order_by("pk").values_list("answer", flat=True)))
+    return aside(lambda: list(ConceptAnswer.objects.order_by("pk").values_list("answer", flat=True)))
 
 
 def test_a_person_judges_with_the_keyboard_and_loses_no_answer(live_server, client: Client, check: LabelCheck) -> None:

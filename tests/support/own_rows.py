@@ -16,7 +16,6 @@ from experiments.models import (
     Dataset,
     Evaluation,
     Export,
-    Flow,
     Invitation,
     Job,
     Observation,
@@ -25,6 +24,7 @@ from experiments.models import (
     ReviewQueue,
     Role,
     Run,
+    RunQueue,
     SavedView,
     Share,
     Sweep,
@@ -112,7 +112,7 @@ def webhooks(owner: User) -> dict[str, int]:
 def swept(owner: User, status: str, of_run: str = "queued") -> Sweep:
     """A sweep of one unit."""
     row = Sweep.objects.create(name=status, owner=owner, task="describe", selection={}, status=status, planned=1)
-    Flow.objects.create(owner=owner, sweep=row, open=status == "running")
+    RunQueue.objects.create(owner=owner, sweep=row, open=status == "running")
     make_run(owner, sweep=row, status=of_run)
     return row
 

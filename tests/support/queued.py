@@ -11,7 +11,7 @@ from workers.jobs import claims
 
 def list_queued() -> set[int]:
     """Runs that any worker may claim at this moment."""
-    return set(claims.list_claimable().filter(flow__open=True).values_list("pk", flat=True))
+    return set(claims.list_claimable().filter(run_queue__enabled=True).values_list("pk", flat=True))
 
 
 def waiting_in(redis_url: str, queue: str) -> list[object]:

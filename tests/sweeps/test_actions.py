@@ -13,7 +13,7 @@ from django.utils import timezone
 from experiments.core import sweep_totals, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
-from experiments.models import AuditEntry, Flow, Job, Layer, Notification, Run, Sweep, SweepPriority
+from experiments.models import AuditEntry, Job, Layer, Notification, Run, RunQueue, Sweep, SweepPriority
 from experiments.sweeps import actions, create_runs
 from tests.support import builders
 from tests.support.people import member
@@ -38,13 +38,13 @@ def end(run: Run, kind: str = "concluded", **usage: Any) -> None:
 
 def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers: list[Layer]) -> None:
     sweep = start(owner, layer=["layer3", "layer4"], question="Does {unit} of {layer} like {red}?", priority="high")
-    assert (sweep.name, sweep.planned, sweep.laid_out) == ("24 units of 2 layers in toybox", 24, 0)
-    assert (sweep.flow.open, sweep.flow.weight, sweep.job.status) == (True, 4.0, "queued")
+    assert (sweep.name, sweep.planned, sweep.created_runs) == ("24 units of 2 layers in toybox", 24, 0)
+    assert (sweep.run_queue.enabled, sweep.run_queue.weight, sweep.job.status) == (True, 4.0, "queued")
     assert AuditEntry.objects.get(verb="sweep.started").details == {"runs": 24}
     lay_out(sweep)
     lay_out(sweep)
     runs = list(sweep.runs.order_by("sweep_place"))
-    assert len(runs) == sweep.laid_out == 24
+    assert len(runs) == sweep.created_runs == 24
     assert [run.sweep_place for run in runs] == [*range(1, 25)]
     assert [(run.layer, run.unit) for run in runs] == create_runs.plan_runs(sweep)
     assert {(run.layer, run.unit) for run in runs} == {
@@ -52,7 +52,7 @@ def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers
         *(("layer4", number) for number in range(16)),
     }
     assert all(run.question == f"Does {run.unit} of {run.layer} like {{red}}?" for run in runs)
-    assert {(run.owner, run.flow, run.limits["rounds"]) for run in runs} == {(owner, sweep.flow, 5)}
+    assert {(run.owner, run.run_queue, run.limits["rounds"]) for run in runs} == {(owner, sweep.run_queue, 5)}
     assert list_queued() == {run.pk for run in runs}
     assert Run.objects.filter(pk__in=[run.pk for run in runs], summary__isnull=False).count() == 24, "found by words"
 
@@ -215,7 +215,7 @@ def test_a_budget_that_is_used_up_closes_it(
 def test_a_budget_lowered_below_what_it_took_closes_it_at_once(owner: User, swept: Sweep) -> None:
     end(swept.runs.order_by("pk")[0])
     changed = actions.change(Actor(owner), swept.pk, SweepPriority.LOW, {"cost_limit": 0.1})
-    assert (changed.status, changed.flow.weight) == ("out_of_budget", 1.0)
+    assert (changed.status, changed.run_queue.weight) == ("out_of_budget", 1.0)
     with pytest.raises(InvalidInput, match="lets nothing run"):
         actions.change(Actor(owner), swept.pk, budget={"cost_limit": 0.0})
 
@@ -225,7 +225,7 @@ def test_a_sweep_is_changed_by_its_owner_and_by_admins(owner: User, swept: Sweep
     for act in (actions.pause, actions.resume, actions.stop, actions.retry, actions.change):
         with pytest.raises(PermissionDenied):
             act(Actor(colleague), swept.pk)
-    assert Flow.objects.get().open
+    assert RunQueue.objects.get().enabled
     assert actions.pause(Actor(member("Ada", "ADMIN")), swept.pk)
     with pytest.raises(PermissionDenied):
         actions.start(Actor(member("Vic", "VIEWER")), fill_in(owner))

@@ -155,7 +155,7 @@ def test_a_script_forecasts_starts_and_steers(owner: User, layers: list[Layer], 
     assert script.send("PATCH", f"/sweeps/{row['id']}", {"tokens": 10}).json()["token_limit"] == 10
     assert script.post(f"/sweeps/{row['id']}/stop").json()["status"] == "stopped"
     found = script.get(f"/sweeps/{row['id']}").json()
-    assert (found["sweep"]["laid_out"], found["failures"], found["groups"]) == (8, [], [])
+    assert (found["sweep"]["created_runs"], found["failures"], found["groups"]) == (8, [], [])
     wrong = script.post("/sweeps", asked | {"layers": ["layer9"]})
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["field"] == "layer"

@@ -109,7 +109,7 @@ def test_reviews_sweeps_and_evaluations_are_told(owner: User, webhook: Webhook) 
 
 def test_a_sweep_tells_once_that_its_last_run_ended(owner: User, webhook: Webhook) -> None:
     sweep = swept(owner, "running")
-    type(sweep).objects.update(laid_out=1)
+    type(sweep).objects.update(created_runs=1)
     transcript.append(sweep.runs.get().pk, "cancelled", Ended(""))
     assert [(kind, data["status"]) for kind, data in list_told() if kind == "sweep.ended"] == [("sweep.ended", "done")]
 

@@ -1,6 +1,6 @@
-"""Choose the run whose round a free thread plays next: the flow whose turn it is, then a run whose model is loaded.
+"""Choose the run whose round a free thread plays next: the queue whose turn it is, then a run whose model is loaded.
 
-The database is the queue. A flow's turn is taken by compare-and-set, a run by a row lock with SKIP LOCKED, so threads
+The database is the queue. A queue's turn is taken by compare-and-set, a run by a row lock with SKIP LOCKED, so threads
 on any number of machines can claim at once. `turns` defines the order.
 """
 
@@ -13,13 +13,13 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Least
 
 from experiments.core.clock import database_now
-from experiments.models import Flow, Run
+from experiments.models import Run, RunQueue
 from workers.jobs import lease, turns
 from workers.record.statuses import ACTIVE
 
 MAX_ALIKE = 10
 """Maximum number of runs that a thread takes in a row because it knows them or their model, before others of the
-flow."""
+queue."""
 _MAX_TRIES = 50
 """Number of turns that other threads may take first before this thread waits."""
 
@@ -34,26 +34,26 @@ class Claimer:
 
     def claim(self) -> Run | None:
         """Return the next run, claimed for this thread; None if no run is waiting."""
-        for flow in _take_turns():
-            if run := self._claim_of(flow):
+        for run_queue in _take_turns():
+            if run := self._claim_of(run_queue):
                 return run
         return None
 
-    def _claim_of(self, flow: int) -> Run | None:
-        """Return a run of a flow: one played lately or with a loaded model, up to `MAX_ALIKE` in a row; else the first
+    def _claim_of(self, run_queue: int) -> Run | None:
+        """Return a run of a queue: one played lately or with a loaded model, up to `MAX_ALIKE` in a row; else the first
         in order."""
-        # Loading another model takes seconds, but other runs of the flow must not starve
+        # Loading another model takes seconds, but other runs of the queue must not starve
         if self._alike < MAX_ALIKE:
             recent = self._recent()
-            if recent and (run := claim_first(list_claimable().filter(flow=flow, pk__in=recent))):
+            if recent and (run := claim_first(list_claimable().filter(run_queue=run_queue, pk__in=recent))):
                 self._alike += 1
                 return run
             for model in self._held():
-                if run := claim_first(list_claimable().filter(flow=flow, model=model)):
+                if run := claim_first(list_claimable().filter(run_queue=run_queue, model=model)):
                     self._alike += 1
                     return run
         self._alike = 0
-        return claim_first(list_claimable().filter(flow=flow))
+        return claim_first(list_claimable().filter(run_queue=run_queue))
 
 
 def list_claimable() -> QuerySet[Run]:
@@ -63,50 +63,50 @@ def list_claimable() -> QuerySet[Run]:
 
 
 def settle(run: Run, seconds: float) -> None:
-    """Charge the run's flow for a round, in seconds."""
-    if run.flow_id is not None:
-        Flow.objects.filter(pk=run.flow_id).update(deficit=F("deficit") - seconds)
+    """Charge the run's queue for a round, in seconds."""
+    if run.run_queue_id is not None:
+        RunQueue.objects.filter(pk=run.run_queue_id).update(deficit=F("deficit") - seconds)
 
 
 def _take_turns() -> Iterator[int]:
-    """Yield flows whose turn this thread took, until no flow has a claimable run."""
+    """Yield queues whose turn this thread took, until no queue has a claimable run."""
     for _ in range(_MAX_TRIES):
         line = _line_up()
         if not line:
             return
-        if (flow := _take_turn(line)) is not None:
-            yield flow
+        if (run_queue := _take_turn(line)) is not None:
+            yield run_queue
 
 
-def _line_up() -> list[Flow]:
-    """Return flows with claimable runs, least recently served first. Flows of sweeps are returned only if no person's
-    flow waits."""
-    waiting = list_claimable().filter(flow=OuterRef("pk"))
-    flows = list(Flow.objects.filter(Exists(waiting), open=True).order_by("visited", "pk"))
+def _line_up() -> list[RunQueue]:
+    """Return queues with claimable runs, least recently served first. Queues of sweeps are returned only if no person's
+    queue waits."""
+    waiting = list_claimable().filter(run_queue=OuterRef("pk"))
+    run_queues = list(RunQueue.objects.filter(Exists(waiting), enabled=True).order_by("last_served", "pk"))
     # People wait in front of a screen, sweeps run in the background
-    return [each for each in flows if each.sweep_id is None] or flows
+    return [each for each in run_queues if each.sweep_id is None] or run_queues
 
 
-def _take_turn(line: Sequence[Flow]) -> int | None:
-    """Take the turn of the next flow and return its key; None if another thread was faster."""
+def _take_turn(line: Sequence[RunQueue]) -> int | None:
+    """Take the turn of the next queue and return its key; None if another thread was faster."""
     place, cycle = turns.pick_queue([turns.QueueState(each.pk, each.deficit, each.weight) for each in line])
     served = line[place]
-    # Compare-and-set: the update matches only if no other thread has visited the flow
-    mine = Flow.objects.filter(pk=served.pk, visited=served.visited)
-    if not mine.update(visited=database_now(), deficit=_granted(cycle)):
+    # Compare-and-set: the update matches only if no other thread has visited the queue
+    mine = RunQueue.objects.filter(pk=served.pk, last_served=served.last_served)
+    if not mine.update(last_served=database_now(), deficit=_granted(cycle)):
         return None
-    # Flows before the served one were visited `cycle` times in vain, those after it once less
-    passed = Flow.objects.filter(pk__in=[each.pk for each in line[:place]])
-    behind = Flow.objects.filter(pk__in=[each.pk for each in line[place + 1 :]])
+    # Queues before the served one were visited `cycle` times in vain, those after it once less
+    passed = RunQueue.objects.filter(pk__in=[each.pk for each in line[:place]])
+    behind = RunQueue.objects.filter(pk__in=[each.pk for each in line[place + 1 :]])
     if place:
-        passed.update(visited=database_now(), deficit=_granted(cycle))
+        passed.update(last_served=database_now(), deficit=_granted(cycle))
     if cycle > 1 and line[place + 1 :]:
         behind.update(deficit=_granted(cycle - 1))
     return served.pk
 
 
 def _granted(visits: int) -> Least:
-    """Return the deficit after this many visits. A flow saves at most one grant."""
+    """Return the deficit after this many visits. A queue saves at most one grant."""
     grant = turns.QUANTUM * F("weight")
     return Least(F("deficit") + Value(float(visits)) * grant, grant)
 

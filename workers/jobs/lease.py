@@ -48,7 +48,7 @@ def claim(run_id: int) -> Run | None:
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
         lease_expires=database_now() + LASTS,
         taken=database_now(),
-        held_up="",
+        waiting_reason="",
         # Steps recorded under an older fence are refused from now on
         fence=F("fence") + 1,
         claims=F("claims") + 1,

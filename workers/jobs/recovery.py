@@ -1,7 +1,7 @@
 """Recover orphaned work. Beat runs it every 20 s, and each worker once at its start.
 
 Runs are claimed from the database, so a run of a dead worker is claimed again when its lease expires. This job handles
-the rest: runs in no flow, whose foreground process is gone, and jobs whose message Redis lost.
+the rest: runs in no queue, whose foreground process is gone, and jobs whose message Redis lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRACE = timedelta(seconds=60)
 
 @shared_task(name="workers.jobs.recovery.recover")
 def recover() -> None:
-    """Put orphaned runs into their flow, and enqueue lost jobs."""
+    """Put orphaned runs into their queue, and enqueue lost jobs."""
     jail.publish_report()
     for run in _list_forsaken():
         log.warning("Run %s was orphaned and is queued again.", run.pk)
@@ -35,6 +35,6 @@ def recover() -> None:
 
 
 def _list_forsaken() -> list[Run]:
-    """Return active runs without a flow and without a valid lease, after the grace period."""
-    # A run just created in the foreground also has no flow; it gets a minute to start
-    return list(claims.list_claimable().filter(flow=None, due__lt=database_now() - GRACE).only("pk"))
+    """Return active runs without a queue and without a valid lease, after the grace period."""
+    # A run just created in the foreground also has no queue; it gets a minute to start
+    return list(claims.list_claimable().filter(run_queue=None, due__lt=database_now() - GRACE).only("pk"))

@@ -52,21 +52,21 @@ def execute_claimed(run: Run, *, any_model: bool = False) -> None:
 
 def _put_off(run: Run, error: Exception) -> None:
     """Play the round again a little later. Raise the error again if it is neither an outage nor a MachineryError."""
-    held_up = explain_outage(error)
-    if not held_up and not isinstance(error, MachineryError):
+    waiting_reason = explain_outage(error)
+    if not waiting_reason and not isinstance(error, MachineryError):
         raise error
-    if held_up:
+    if waiting_reason:
         counters.OUTAGES.inc()
-    wait = OUTAGE_SECONDS if held_up else RETRY_SECONDS
-    told = bool(held_up) and held_up in _outages
-    _outages.append(held_up)
+    wait = OUTAGE_SECONDS if waiting_reason else RETRY_SECONDS
+    told = bool(waiting_reason) and waiting_reason in _outages
+    _outages.append(waiting_reason)
     log.log(
         logging.INFO if told else logging.WARNING,
         "Run %s had trouble: %s It is tried again in %d s.",
         *(run.pk, _with_cause(error), wait),
     )
     later = database_now() + timedelta(seconds=wait)
-    Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, held_up=held_up)
+    Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, waiting_reason=waiting_reason)
 
 
 def _with_cause(error: Exception) -> str:

@@ -33,8 +33,8 @@ def lay_out(job: Job, progress: Progress) -> str:
 
 def make_runs(sweep: Sweep, progress: Progress) -> None:
     """Create the missing runs. Raises PermissionDenied if its owner may no longer start runs, Cancelled."""
-    # `laid_out` counts the runs made so far, so an interrupted job neither skips nor repeats any
-    plan, made = create_runs.plan_runs(sweep), sweep.laid_out
+    # `created_runs` counts the runs made so far, so an interrupted job neither skips nor repeats any
+    plan, made = create_runs.plan_runs(sweep), sweep.created_runs
     while made < len(plan):
         progress("Creating runs", made, len(plan))
         made = create_runs.create_next_batch(sweep.pk, plan)

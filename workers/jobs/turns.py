@@ -1,9 +1,9 @@
-"""Decide whose turn it is: deficit round robin between the flows that have something to claim.
+"""Decide whose turn it is: deficit round robin between the queues that have something to claim.
 
 Shreedhar and Varghese, "Efficient fair queueing using deficit round robin" (1995), with deficits that may be negative,
-because the length of a round is not known in advance. A visit grants a flow `QUANTUM` seconds of work. If its deficit
-is then positive, the flow is served with one round, and charged for it afterwards. So flows share seconds of work by
-their weights, whatever the length of their rounds, and a new flow waits for at most one round of each other flow.
+because the length of a round is not known in advance. A visit grants a queue `QUANTUM` seconds of work. If its deficit
+is then positive, the queue is served with one round, and charged for it afterwards. So queues share seconds of work by
+their weights, whatever the length of their rounds, and a new queue waits for at most one round of each other queue.
 Independent of runs and the database.
 """
 
@@ -14,32 +14,32 @@ from dataclasses import dataclass
 from math import floor
 
 QUANTUM = 1.0
-"""Seconds of work that a visit grants to a flow of weight 1. Shorter than most rounds, which makes shares exact."""
+"""Seconds of work that a visit grants to a queue of weight 1. Shorter than most rounds, which makes shares exact."""
 
 
 @dataclass(frozen=True)
 class QueueState:
-    """A flow in line with its deficit: granted seconds that it has not used, negative if it used more."""
+    """A queue in line with its deficit: granted seconds that it has not used, negative if it used more."""
 
-    flow: int
+    run_queue: int
     deficit: float = 0.0
     weight: float = 1.0
 
     @property
     def grant(self) -> float:
-        """Seconds that a visit grants, and the most that an idle flow can save."""
+        """Seconds that a visit grants, and the most that an idle queue can save."""
         return QUANTUM * self.weight
 
     @property
     def visits(self) -> int:
-        """Number of visits until the flow is served."""
+        """Number of visits until the queue is served."""
         return 1 + max(0, floor(-self.deficit / self.grant))
 
 
 def pick_queue(line: Sequence[QueueState]) -> tuple[int, int]:
-    """Find the next flow to serve in a line, least recently visited first. Return its position and cycle.
+    """Find the next queue to serve in a line, least recently visited first. Return its position and cycle.
 
-    Flows up to this position are visited `cycle` times, those after it once less. The line must not be empty.
+    Queues up to this position are visited `cycle` times, those after it once less. The line must not be empty.
     """
     cycles = [each.visits for each in line]
     # Nothing is served in earlier cycles

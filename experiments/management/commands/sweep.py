@@ -203,7 +203,7 @@ def _find(pk: int) -> Any:
 
 
 def _as_json(row: Any) -> dict[str, Any]:
-    counts = ("planned", "laid_out", "done_runs", "failed_runs", "stopped_runs", "active_runs", "checked_runs")
+    counts = ("planned", "created_runs", "done_runs", "failed_runs", "stopped_runs", "active_runs", "checked_runs")
     took = ("cost", "tokens", "seconds", "status", "reason", "name")
     return {
         "sweep": row.pk,

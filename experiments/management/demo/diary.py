@@ -15,7 +15,7 @@ from django.db import models, transaction
 from django.db.models import F
 from django.utils import timezone
 
-STAYS = frozenset({"auditentry", "codeversion", "flow", "job", "loginlink", "session"})
+STAYS = frozenset({"auditentry", "codeversion", "run_queue", "job", "loginlink", "session"})
 """Rows whose times are kept: those about this machine, and those that workers depend on."""
 
 

@@ -77,7 +77,7 @@ class Summaries:
 
     def of(self, run: Run) -> list[Message]:
         beat = int(time.monotonic() // DRAWN_EVERY) if run.status in ACTIVE else 0
-        asked = (run.cancel_requested, run.pause_requested, run.lease_worker, run.held_up)
+        asked = (run.cancel_requested, run.pause_requested, run.lease_worker, run.waiting_reason)
         state = (run.created, run.last_seq, run.status, *asked, beat)
         known, messages = self._drawn.get(run.pk, ((), []))
         if known != state:

@@ -93,7 +93,7 @@ def _take_up(evaluation: Evaluation) -> None:
     for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=SUSPENDED):
         if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
-    for run in list_runs(evaluation).filter(status__in=ACTIVE, flow=None):
+    for run in list_runs(evaluation).filter(status__in=ACTIVE, run_queue=None):
         queue.enqueue(run.pk)  # Runs from before evaluations used sweeps
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from experiments.core import notifications
 from experiments.label_checks.questions import list_judges
 from experiments.models import (
+    ConceptAnswer,
+    ConceptChoice,
+    ConceptQuestion,
     LabelCheck,
     NotificationKind,
-    PresenceAnswer,
-    PresenceChoice,
-    PresenceQuestion,
 )
 from experiments.reviews.agreement.measures import krippendorff_alpha
 from experiments.reviews.agreement.ratings import RatedLine, Ratings
@@ -40,7 +40,7 @@ from workers.record.label_checks import CheckImage, GeneratedResult, JudgeError
 
 KNOWN = 6
 """Number of known cases that show the label, and of those that do not."""
-PRESENCE = {PresenceChoice.YES.value: 1.0, PresenceChoice.NO.value: 0.0}
+PRESENCE = {ConceptChoice.YES.value: 1.0, ConceptChoice.NO.value: 0.0}
 """Value of an answer. "Cannot tell" has none."""
 
 
@@ -71,12 +71,12 @@ def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> 
     progress("Storing images for people to judge", 0, len(positions))
     keys = store([held.split.picture(position) for position in positions])
     questions = [
-        PresenceQuestion(image_id=key, probe_position=position, weight=weight)
+        ConceptQuestion(image_id=key, probe_position=position, weight=weight)
         for key, position, weight in zip(keys, positions, weights.tolist(), strict=True)
     ]
     drawn = try_generated(check, unit, progress)
     questions += [
-        PresenceQuestion(image_id=key, expected=expected)
+        ConceptQuestion(image_id=key, expected=expected)
         for expected, images in ((True, drawn.positive), (False, drawn.neutral))
         for key in _choose_known(images)
     ]
@@ -86,7 +86,7 @@ def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> 
         question.label_check, question.position = check, position
     # A check with questions but without the flag would never resume
     with transaction.atomic():
-        PresenceQuestion.objects.bulk_create(questions)
+        ConceptQuestion.objects.bulk_create(questions)
         check.waits_for_people = True
         check.save(update_fields=["waits_for_people"])
         _notify_reviewers(check, len(questions))
@@ -147,12 +147,12 @@ def measure_people(check: LabelCheck) -> tuple[JudgeError | None, Estimate, Esti
     return error, agreement, _measure_alpha(list(said.values()))
 
 
-def _measure_alpha(said: Sequence[Sequence[PresenceAnswer]]) -> Estimate:
+def _measure_alpha(said: Sequence[Sequence[ConceptAnswer]]) -> Estimate:
     """Return Krippendorff's alpha over images with any number of answers, as for reviews. "Cannot tell" is a
     category."""
     judges = sorted({each.user_id for answers in said for each in answers})
     columns = {judge: place for place, judge in enumerate(judges)}
-    values = {choice: value for value, choice in enumerate(PresenceChoice.values)}
+    values = {choice: value for value, choice in enumerate(ConceptChoice.values)}
     table = np.full((len(said), len(judges)), np.nan)
     for row, answers in enumerate(said):
         for each in answers:
@@ -162,6 +162,6 @@ def _measure_alpha(said: Sequence[Sequence[PresenceAnswer]]) -> Estimate:
     return Estimate(found.value, found.low, found.high, found.n, "" if found.low is not None else found.why)
 
 
-def _mean(said: Iterable[PresenceAnswer]) -> float | None:
+def _mean(said: Iterable[ConceptAnswer]) -> float | None:
     decided = [PRESENCE[each.answer] for each in said if each.answer in PRESENCE]
     return sum(decided) / len(decided) if decided else None

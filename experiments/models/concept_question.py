@@ -7,18 +7,18 @@ from django.db import models
 from django.utils import timezone
 
 
-class PresenceChoice(models.TextChoices):
+class ConceptChoice(models.TextChoices):
     YES = "yes", "Shows it"
     NO = "no", "Does not show it"
     UNSURE = "unsure", "Cannot tell"
 
 
-class PresenceQuestion(models.Model):
+class ConceptQuestion(models.Model):
     """Does this image show what the label says? Natural images of a weighted sample, mixed with known cases."""
 
     label_check = models.ForeignKey("experiments.LabelCheck", models.CASCADE, related_name="questions", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the check's questions from 1, in an order drawn by lot")
-    image = models.ForeignKey("experiments.Image", models.CASCADE, related_name="presence_questions")
+    image = models.ForeignKey("experiments.Image", models.CASCADE, related_name="concept_questions")
     probe_position = models.PositiveBigIntegerField(
         null=True, help_text="where the image stands in the dataset; empty for a known case"
     )
@@ -29,26 +29,26 @@ class PresenceQuestion(models.Model):
     class Meta:
         ordering = ["label_check", "position"]
         constraints = [
-            models.UniqueConstraint(fields=["label_check", "position"], name="one_presence_question_per_position")
+            models.UniqueConstraint(fields=["label_check", "position"], name="one_concept_question_per_position")
         ]
 
     def __str__(self) -> str:
         return f"image {self.position} of check {self.label_check_id}"
 
 
-class PresenceAnswer(models.Model):
+class ConceptAnswer(models.Model):
     """One person's answer about one image, given once."""
 
-    question = models.ForeignKey(PresenceQuestion, models.CASCADE, related_name="answers", db_index=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="presence_answers")
-    answer = models.CharField(max_length=6, choices=PresenceChoice.choices)
+    question = models.ForeignKey(ConceptQuestion, models.CASCADE, related_name="answers", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="concept_answers")
+    answer = models.CharField(max_length=6, choices=ConceptChoice.choices)
     seconds = models.FloatField(null=True, help_text="from the image on screen to the answer, as the browser measured")
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["pk"]
         constraints = [
-            models.UniqueConstraint(fields=["question", "user"], name="one_presence_answer_per_person_and_question")
+            models.UniqueConstraint(fields=["question", "user"], name="one_concept_answer_per_person_and_question")
         ]
 
     def __str__(self) -> str:
