@@ -69,7 +69,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
         len(recorded),
         len(found),
         mean(row.rounds for row in recorded) if recorded else 0.0,
-        before.usual,
+        before.expected,
         elsewhere,
     )
 

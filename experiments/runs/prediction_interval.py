@@ -25,8 +25,8 @@ ONCE = 2.0
 class PredictionInterval:
     """A sum over many runs, forecast from recorded ones: the expected value, and the upper bound of nine in ten."""
 
-    usual: float
-    high: float
+    expected: float
+    upper: float
 
     @classmethod
     def of(cls, values: Sequence[float], count: int) -> PredictionInterval | None:
@@ -36,21 +36,21 @@ class PredictionInterval:
         """
         if not values:
             return None
-        usual, recorded = mean(values) * count, len(values)
+        expected, recorded = mean(values) * count, len(values)
         if recorded == 1:
-            return cls(usual, ONCE * usual)
+            return cls(expected, ONCE * expected)
         error = stdev(values) * sqrt(count + count * count / recorded)
-        return cls(usual, usual + find_student(recorded - 1, SURE) * error)
+        return cls(expected, expected + find_student(recorded - 1, SURE) * error)
 
     @property
-    def low(self) -> float:
+    def lower(self) -> float:
         """Return the lower bound of nine in ten."""
-        return max(0.0, 2 * self.usual - self.high)
+        return max(0.0, 2 * self.expected - self.upper)
 
     def __add__(self, other: PredictionInterval) -> PredictionInterval:
         """Add two sums that vary independently."""
-        beyond = sqrt((self.high - self.usual) ** 2 + (other.high - other.usual) ** 2)
-        return PredictionInterval(self.usual + other.usual, self.usual + other.usual + beyond)
+        beyond = sqrt((self.upper - self.expected) ** 2 + (other.upper - other.expected) ** 2)
+        return PredictionInterval(self.expected + other.expected, self.expected + other.expected + beyond)
 
 
 @dataclass(frozen=True)

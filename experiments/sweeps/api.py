@@ -104,9 +104,9 @@ class RetryIn(Body):
 class PredictionIntervalOut(RowOut):
     """The likeliest sum, and what nine of ten are at least and at most."""
 
-    low: float
-    usual: float
-    high: float
+    lower: float
+    expected: float
+    upper: float
 
 
 class SweepForecastOut(RowOut):
@@ -199,7 +199,7 @@ def _shape(row: Any) -> SweepOut:
 
 def _shape_forecast(found: SweepForecast) -> SweepForecastOut:
     def spread(each: PredictionInterval | None) -> PredictionIntervalOut | None:
-        return PredictionIntervalOut(low=each.low, usual=each.usual, high=each.high) if each else None
+        return PredictionIntervalOut(lower=each.lower, expected=each.expected, upper=each.upper) if each else None
 
     sums = {name: spread(getattr(found, name)) for name in ("seconds", "clock", "cost", "tokens")}
     return SweepForecastOut(

@@ -35,7 +35,7 @@ class SweepForecast:
         if self.seconds is None or not self.threads:
             return None
         at_once = min(self.threads, self.runs) or 1
-        return PredictionInterval(self.seconds.usual / at_once, self.seconds.high / at_once)
+        return PredictionInterval(self.seconds.expected / at_once, self.seconds.upper / at_once)
 
 
 def predict(sweep: Sweep) -> SweepForecast:

@@ -46,5 +46,5 @@ def format_seconds(seconds: float) -> str:
 
 
 def _format_spread(spread: PredictionInterval, words: Any) -> str:
-    usual, low, high = (words(each) for each in (spread.usual, spread.low, spread.high))
-    return f"about {usual}" if low == high else f"about {usual} ({low} to {high})"
+    expected, lower, upper = (words(each) for each in (spread.expected, spread.lower, spread.upper))
+    return f"about {expected}" if lower == upper else f"about {expected} ({lower} to {upper})"

@@ -205,7 +205,7 @@ def test_a_forecast_rests_on_recorded_runs_or_on_what_they_took_elsewhere(
     assert unknown.elsewhere
     kind = KINDS["synthetic"]
     assert unknown.seconds is not None
-    assert unknown.seconds.usual == 10 * kind.run_seconds + 30 * 2.0 + kind.preparation
+    assert unknown.seconds.expected == 10 * kind.run_seconds + 30 * 2.0 + kind.preparation
     for seconds in (10.0, 20.0, 30.0):
         make_run(owner, status="concluded", seconds=seconds, cost=0.1)
     Evaluation.objects.create(kind="synthetic", owner=owner, planned=True, prepared={forecast.PLANNING: 40.0})
@@ -213,10 +213,10 @@ def test_a_forecast_rests_on_recorded_runs_or_on_what_they_took_elsewhere(
     assert not known.elsewhere
     assert known.seconds is not None
     assert known.cost is not None
-    assert known.seconds.usual == 300.0, "with the time before the first item"
+    assert known.seconds.expected == 300.0, "with the time before the first item"
     assert known.preparation == 40.0
-    assert known.cost.usual == pytest.approx(1.0)
-    assert known.cost.high == pytest.approx(1.0)  # each cost the same
+    assert known.cost.expected == pytest.approx(1.0)
+    assert known.cost.upper == pytest.approx(1.0)  # each cost the same
 
 
 def test_a_sum_varies_less_than_each_of_it_and_more_where_little_is_recorded() -> None:
@@ -232,7 +232,7 @@ def test_a_sum_varies_less_than_each_of_it_and_more_where_little_is_recorded() -
     few, many = forecast.PredictionInterval.of(values, 100), forecast.PredictionInterval.of(values * 20, 100)
     assert few is not None
     assert many is not None
-    assert few.usual == many.usual == 2000.0
+    assert few.expected == many.expected == 2000.0
     assert many.high < few.high
     assert many.high < 100 * 25.0
     once = forecast.PredictionInterval.of([7.0], 3)

@@ -18,7 +18,7 @@ from tests.support.state_folders import copied
 from workers.errors import RequestError
 from workers.jobs import catalogue, registration
 from workers.jobs import laboratory as place
-from workers.jobs.evaluations.circuits import PROCEDURE
+from workers.jobs.evaluations.circuits import EVALUATION_TYPE
 from workers.protocols import no_progress
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_redis")]
@@ -34,21 +34,21 @@ def toybox(quick_laboratory: Path, tmp_path: Path, settings: Any) -> Any:
 
 
 def summarise(row: Evaluation, items: list[EvaluationItem]) -> dict[str, Any]:
-    return {figure.key: figure for figure in PROCEDURE.summarise(row, items).figures}
+    return {figure.key: figure for figure in EVALUATION_TYPE.summarise(row, items).figures}
 
 
 @pytest.mark.usefixtures("toybox")
 def test_planted_circuits_are_recovered_and_classes_are_drawn_by_the_seed() -> None:
     row = Evaluation(kind="circuits", seed=1, options={"units": 2})
-    items = PROCEDURE.plan(row, no_progress)
+    items = EVALUATION_TYPE.plan(row, no_progress)
     classes = [item for item in items if item.group == "classes"]
     assert len(classes) == 2
     assert {item.options["place"] for item in classes} == {"layer4"}, "the last layer before the classes"
-    assert [item.unit_name for item in PROCEDURE.plan(row, no_progress)] == [item.unit_name for item in items]
+    assert [item.unit_name for item in EVALUATION_TYPE.plan(row, no_progress)] == [item.unit_name for item in items]
     planted = [item for item in items if item.source == "planted"][:6]
     for item in planted:
-        assert PROCEDURE.score is not None
-        PROCEDURE.score(row, item, no_progress)
+        assert EVALUATION_TYPE.score is not None
+        EVALUATION_TYPE.score(row, item, no_progress)
         item.status = ItemStatus.DONE
     found = summarise(row, planted)
     assert found["planted.all.recovered"].value >= 0.9
@@ -68,7 +68,7 @@ def test_what_has_no_classes_or_no_such_layer_is_refused() -> None:
         ({"layers": ["layer3", "layer4"]}, "one layer, not in 2"),
     ):
         with pytest.raises(RequestError, match=why):
-            PROCEDURE.plan(Evaluation(kind="circuits", options=options), no_progress)
+            EVALUATION_TYPE.plan(Evaluation(kind="circuits", options=options), no_progress)
 
 
 @pytest.mark.usefixtures("toybox")

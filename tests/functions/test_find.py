@@ -219,7 +219,7 @@ def test_the_same_seed_draws_the_same_functions_and_families_take_turns(owner: U
     for _ in range(2):
         options: Any = {"units": 3, "layers": ["numeric", "strings"]}
         row = Evaluation(kind="find", name="Functions", owner=owner, backbone="scripted-functions", options=options)
-        items = find.PROCEDURE.plan(row, lambda *_: None)
+        items = find.EVALUATION_TYPE.plan(row, lambda *_: None)
         drawn.append([(item.group, item.source, item.unit and item.unit.number) for item in items])
     assert drawn[0] == drawn[1]
     assert [group for group, source, _ in drawn[0] if source == "agent"] == ["numeric", "strings"] * 3

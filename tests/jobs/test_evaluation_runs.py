@@ -31,7 +31,7 @@ from experiments.sweeps import of_evaluation
 from workers.errors import Cancelled
 from workers.jobs import claims, round_threads, rounds
 from workers.jobs.evaluations.agent_runs import ask_agent
-from workers.jobs.evaluations.engine import evaluate, find_procedure
+from workers.jobs.evaluations.engine import evaluate, find_evaluation_type
 from workers.protocols import no_progress
 from workers.record.events import Paused
 from workers.record.systems import SystemSpec
@@ -53,18 +53,18 @@ def go_on(evaluation: Evaluation, progress: Any = no_progress) -> str:
 
 def plan(evaluation: Evaluation) -> Any:
     """As the engine does it, without a run."""
-    procedure = find_procedure(evaluation)
-    for position, item in enumerate(procedure.plan(evaluation, no_progress), 1):
+    evaluation_type = find_evaluation_type(evaluation)
+    for position, item in enumerate(evaluation_type.plan(evaluation, no_progress), 1):
         item.evaluation, item.position = evaluation, position
         item.save()
     Evaluation.objects.filter(pk=evaluation.pk).update(planned=True)
-    ask_agent(evaluation, procedure, no_progress)
-    return procedure
+    ask_agent(evaluation, evaluation_type, no_progress)
+    return evaluation_type
 
 
 def test_each_item_of_the_agent_has_a_run_of_a_sweep_that_is_not_begun(owner: User) -> None:
     evaluation = start(owner)
-    procedure = plan(evaluation)
+    evaluation_type = plan(evaluation)
     sweep = Sweep.objects.get()
     assert (sweep.evaluation, sweep.owner, sweep.planned, sweep.created_runs) == (evaluation, owner, 2, 2)
     assert (sweep.status, RunQueue.objects.get(sweep=sweep).open) == (SweepStatus.PAUSED, False)
@@ -76,10 +76,10 @@ def test_each_item_of_the_agent_has_a_run_of_a_sweep_that_is_not_begun(owner: Us
     assert [item.run.unit for item in items if item.run] == [item.unit.number for item in items if item.unit]
     assert not EvaluationItem.objects.filter(source="shuffled", run__isnull=False).exists()
 
-    ask_agent(evaluation, procedure, no_progress)
+    ask_agent(evaluation, evaluation_type, no_progress)
     assert (Sweep.objects.count(), Run.objects.count()) == (1, 2)  # done again, it asks for nothing twice
     runs[0].delete()
-    ask_agent(evaluation, procedure, no_progress)
+    ask_agent(evaluation, evaluation_type, no_progress)
     assert not EvaluationItem.objects.filter(source="agent", run=None).exists()
     assert Sweep.objects.order_by("-pk")[0].planned == 1  # whose run was deleted is asked again
 
@@ -213,8 +213,8 @@ def test_an_item_whose_run_stands_still_fails_and_is_left_to_go_on_with(owner: U
 @pytest.mark.more
 def test_runs_that_were_asked_before_there_were_sweeps_are_taken_up(owner: User) -> None:
     evaluation = start(owner, units=1)
-    procedure = find_procedure(evaluation)
-    for position, item in enumerate(procedure.plan(evaluation, no_progress), 1):
+    evaluation_type = find_evaluation_type(evaluation)
+    for position, item in enumerate(evaluation_type.plan(evaluation, no_progress), 1):
         item.evaluation, item.position = evaluation, position
         if item.source == "agent" and item.unit:
             spec = SystemSpec("synthetic", MODEL, item.unit.layer.name, item.unit.number, {"dataset": "toybox"})

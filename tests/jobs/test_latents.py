@@ -67,7 +67,7 @@ def draft(*names: str, units: int = 2, **fields: Any) -> Evaluation:
 
 
 def plan(evaluation: Evaluation) -> list[EvaluationItem]:
-    items = latents.PROCEDURE.plan(evaluation, no_progress)
+    items = latents.EVALUATION_TYPE.plan(evaluation, no_progress)
     for position, item in enumerate(items, 1):
         item.evaluation, item.position = evaluation, position
         item.save()
@@ -90,7 +90,7 @@ def test_units_and_latents_are_drawn_alike_and_what_latents_say_of_units_comes_l
     for item in late:
         latent = item.options.get("latent")
         assert latent is None or (item.source, int(str(latent))) in asked, "whose label is taken over is asked for"
-    again = [(item.unit_id, item.source) for item in latents.PROCEDURE.plan(evaluation, no_progress)]
+    again = [(item.unit_id, item.source) for item in latents.EVALUATION_TYPE.plan(evaluation, no_progress)]
     assert again == [(item.unit_id, item.source) for item in items], "the seed decides"
 
 
@@ -190,7 +190,7 @@ def scored(autoencoders: None, owner: User) -> Evaluation:
 
 
 def test_each_side_has_its_figures_and_latents_are_set_against_neurons(scored: Evaluation) -> None:
-    result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
+    result = latents.EVALUATION_TYPE.summarise(scored, list(scored.items.select_related("unit__layer")))
     found = {figure.key: figure for figure in result.figures}
     assert found["neurons.pearson"].value == pytest.approx(0.5)
     assert found["four.pearson"].value == pytest.approx(0.8)
@@ -218,14 +218,14 @@ def test_who_gives_no_label_gains_nothing(scored: Evaluation) -> None:
     scored.items.filter(group="latents", source="agent", position__gt=0, unit__number=0).update(
         label="", status=ItemStatus.LACKING, scores={}
     )
-    result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
+    result = latents.EVALUATION_TYPE.summarise(scored, list(scored.items.select_related("unit__layer")))
     found = {figure.key: figure for figure in result.figures}
     assert (found["four.pearson"].value, found["four.pearson"].n) == (pytest.approx((0 + 0.8 + 0.7) / 3), 3)
     assert found["four.choice"].value == pytest.approx((0.5 + 0.9 + 0.85) / 3)
 
 
 def test_the_front_is_drawn_and_who_lies_behind_it_is_not_joined(scored: Evaluation) -> None:
-    result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
+    result = latents.EVALUATION_TYPE.summarise(scored, list(scored.items.select_related("unit__layer")))
     front = next(plot for plot in result.plots if plot.key == "front")
     names = {series.name: [point.label for point in series.points] for series in front.series}
     assert names == {"On the front": ["Neurons", "Latents, k 4"], "Behind it": ["Latents, k 16"]}
@@ -264,7 +264,7 @@ def test_preferences_are_told_apart_by_model_and_stand_beside_the_claims(scored:
         f"two_way.toybox.agent-{SPARSE}": (0.0, 1),
         f"two_way.{SPARSE}.agent-one-shot": (1.0, 1),
     }
-    result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
+    result = latents.EVALUATION_TYPE.summarise(scored, list(scored.items.select_related("unit__layer")))
     claims = next(table for table in result.tables if table.key == "claims")
     shares = {row[0].text: row[1].value for row in claims.rows if not row[0].weak}
     assert shares[f"By its latent of {SPARSE} over agent, on toybox, by gpt-4o"] == 1.0

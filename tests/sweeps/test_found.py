@@ -40,8 +40,8 @@ def test_a_forecast_rests_on_recorded_runs_of_each_agent(owner: User, layers: li
     assert (found.units, found.runs, found.recorded, found.unknown) == (8, 8, 6, [])
     assert found.cost == PredictionInterval(4.0, 4.0)
     assert found.seconds is not None
-    assert found.seconds.usual == pytest.approx(84.0)
-    assert found.seconds.low < 84 < found.seconds.high
+    assert found.seconds.expected == pytest.approx(84.0)
+    assert found.seconds.lower < 84 < found.seconds.upper
     assert found.tokens == PredictionInterval(800.0, 800.0)
     assert found.clock is None, "no worker is there"
 

@@ -308,8 +308,8 @@ def _foretell(evaluation: Evaluation) -> str:
     if expected.seconds is None:
         return f"{counts}. Nothing of the kind is recorded here, so what that takes is not known yet."
     per_run = f" (a run takes {expected.requests:.1f} requests on average)" if expected.requests else ""
-    took = f"about {_minutes(expected.seconds.usual)}, up to {_minutes(expected.seconds.high)} of work"
-    cost = f", ${expected.cost.usual:.2f} to ${expected.cost.high:.2f}" if expected.cost else ""
+    took = f"about {_minutes(expected.seconds.expected)}, up to {_minutes(expected.seconds.upper)} of work"
+    cost = f", ${expected.cost.expected:.2f} to ${expected.cost.upper:.2f}" if expected.cost else ""
     rests = f"{expected.recorded} recorded runs and {expected.recorded_checks} checks"
     if expected.elsewhere:
         rests = "a machine with two cores, since no run is recorded here"

@@ -24,7 +24,7 @@ class RunEstimate:
 
     @property
     def is_free(self) -> bool:
-        return self.cost is not None and self.cost.high <= 0
+        return self.cost is not None and self.cost.upper <= 0
 
 
 def estimate(values: Mapping[str, Any], runs: int = 1) -> RunEstimate:

@@ -15,7 +15,7 @@ EVALUATION = Recipe(
 
             from experiments.models import Evaluation, EvaluationItem
             from workers.jobs.evaluations import figures
-            from workers.jobs.evaluations.procedure import EvaluationType
+            from workers.jobs.evaluations.evaluation_type import EvaluationType
             from workers.jobs.evaluations.sources import ONE_SHOT
             from workers.jobs.evaluations.synthetic import choose_neurons
             from workers.jobs.evaluations.truth import score_truth
@@ -37,7 +37,7 @@ EVALUATION = Recipe(
                 return EvaluationResult((figures.share_figure("right", "Share right", done, "right"),))
 
 
-            PROCEDURE = EvaluationType(_plan, _summarise, score_truth, checks_labels=False)
+            EVALUATION_TYPE = EvaluationType(_plan, _summarise, score_truth, checks_labels=False)
             ''',
     },
     lines=(
@@ -71,7 +71,7 @@ EVALUATION = Recipe(
         import pytest
 
         from experiments.models import Evaluation
-        from workers.jobs.evaluations.engine import find_procedure
+        from workers.jobs.evaluations.engine import find_evaluation_type
         from workers.protocols import no_progress
 
         pytestmark = pytest.mark.usefixtures("on_toybox", "no_redis")
@@ -86,12 +86,12 @@ EVALUATION = Recipe(
             assert told.status_code == 201, told.content
             row = Evaluation.objects.get()
             row.options["model"] = "synthetic:toybox-eyes"
-            procedure = find_procedure(row)
-            items = procedure.plan(row, no_progress)
+            evaluation_type = find_evaluation_type(row)
+            items = evaluation_type.plan(row, no_progress)
             assert {item.source for item in items} == {"one-shot"}
             for item in items:
                 item.status, item.scores = "done", {"right": item is items[0]}
-            (figure,) = procedure.summarise(row, items).figures
+            (figure,) = evaluation_type.summarise(row, items).figures
             assert (figure.value, figure.n) == (0.5, 2)
             assert as_owner.get(row.get_absolute_url()).status_code == 200
         ''',

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.procedure import EvaluationType
+from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.evaluations.synthetic import choose_neurons
 from workers.jobs.evaluations.truth import score_truth
@@ -67,4 +67,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-PROCEDURE = EvaluationType(_plan, _summarise, score_truth)
+EVALUATION_TYPE = EvaluationType(_plan, _summarise, score_truth)

@@ -20,7 +20,7 @@ from experiments.sweeps.selection import SelectionKind
 from experiments.units.unit_ranges import format_ranges
 from workers.errors import RequestError
 from workers.jobs import claims, round_threads, rounds, sweeps
-from workers.jobs.evaluations.procedure import EvaluationType
+from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, find_toolset, spec_of
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -32,7 +32,7 @@ def by_workers() -> bool:
     return bool(round_threads.players)
 
 
-def ask_agent(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> None:
+def ask_agent(evaluation: Evaluation, evaluation_type: EvaluationType, progress: Progress) -> None:
     """Create a run for each item of the agent that has none. Existing runs are kept, so it can be repeated.
 
     Raises RequestError if the evaluation's owner may no longer start runs, and Cancelled.
@@ -40,7 +40,7 @@ def ask_agent(evaluation: Evaluation, procedure: EvaluationType, progress: Progr
     try:
         # A previous attempt may have created sweeps and died before their runs
         _lay_out(evaluation, progress)
-        for sweep in _draft_sweeps(evaluation, procedure):
+        for sweep in _draft_sweeps(evaluation, evaluation_type):
             actions.add_sweep(Actor(evaluation.owner), sweep)
         _lay_out(evaluation, progress)
     except PermissionDenied as error:
@@ -69,7 +69,7 @@ def _list_lacking(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
     return rows.select_related("unit__layer__model").order_by("position")
 
 
-def _draft_sweeps(evaluation: Evaluation, procedure: EvaluationType) -> Iterator[Sweep]:
+def _draft_sweeps(evaluation: Evaluation, evaluation_type: EvaluationType) -> Iterator[Sweep]:
     """Yield unsaved sweeps: one for all units with the same model, dataset, toolsets and use of hints."""
     # 1. Collect the toolsets of each unit
     toolsets: dict[tuple[int, bool], list[str]] = defaultdict(list)
@@ -89,7 +89,7 @@ def _draft_sweeps(evaluation: Evaluation, procedure: EvaluationType) -> Iterator
         options: Options = {"label_check": False}
         options |= {"dataset": dataset} if dataset else {}
         options |= {"hints": True} if hints else {}
-        yield _draft(evaluation, procedure, items, options, tools, f"{name}, with hints" if hints else name)
+        yield _draft(evaluation, evaluation_type, items, options, tools, f"{name}, with hints" if hints else name)
 
 
 def _has_hints(item: EvaluationItem) -> bool:
@@ -99,7 +99,7 @@ def _has_hints(item: EvaluationItem) -> bool:
 
 def _draft(
     evaluation: Evaluation,
-    procedure: EvaluationType,
+    evaluation_type: EvaluationType,
     items: Sequence[EvaluationItem],
     options: Options,
     toolsets: Sequence[str],
@@ -116,8 +116,8 @@ def _draft(
         evaluation=evaluation,
         # The engine starts it when it is ready to score runs
         status=SweepStatus.PAUSED,
-        task=procedure.task,
-        question=procedure.question(evaluation, items[0]) if procedure.question else "",
+        task=evaluation_type.task,
+        question=evaluation_type.question(evaluation, items[0]) if evaluation_type.question else "",
         selection={
             "kind": SelectionKind.LIST.value,
             "model": specs[0].model,

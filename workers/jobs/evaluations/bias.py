@@ -17,7 +17,7 @@ from experiments.core import transcript
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
 from workers.bias.statements import BiasStatement, check_run
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, read_run
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -132,4 +132,4 @@ def _list_rows(item: EvaluationItem, run: Run) -> list[tuple[Cell, ...]]:
     ]
 
 
-PROCEDURE = EvaluationType(_plan, _summarise, _score, task="bias", checks_labels=False, gives_labels=False)
+EVALUATION_TYPE = EvaluationType(_plan, _summarise, _score, task="bias", checks_labels=False, gives_labels=False)

@@ -18,7 +18,7 @@ from workers.circuits.planted import RULES, Rule, plant, search_planted
 from workers.errors import RequestError
 from workers.jobs import circuits
 from workers.jobs.evaluations.circuit_figures import CIRCUIT, CLASSES, MAIN_SHARE, PLANTED, name_score, summarise
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.protocols import Progress
 from workers.record.circuits import CircuitCurve, CircuitReport
 
@@ -118,4 +118,4 @@ def _read_point(curve: CircuitCurve, share: float, nodes: int) -> Mapping[str, S
     return {name_score(measure, curve.method, share): value for measure, value in both.items() if value is not None}
 
 
-PROCEDURE = EvaluationType(_plan, summarise, _score, checks_labels=False, gives_labels=False)
+EVALUATION_TYPE = EvaluationType(_plan, summarise, _score, checks_labels=False, gives_labels=False)

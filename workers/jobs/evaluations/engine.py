@@ -29,8 +29,8 @@ from workers.errors import RequestError
 from workers.jobs import lease
 from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
 from workers.jobs.evaluations.budget import explain_budget
+from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.pairwise_judging import PROBLEM, find_judge
-from workers.jobs.evaluations.procedure import EvaluationType
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.evaluations.steps import Steps
 from workers.jobs.laboratory import laboratory
@@ -45,9 +45,9 @@ LOOK_EVERY = 0.5
 """Interval between checks for finished runs and label checks of other workers, in seconds."""
 
 
-def find_procedure(evaluation: Evaluation) -> EvaluationType:
-    """Return the procedure in the module named like the evaluation's kind."""
-    found: EvaluationType = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").PROCEDURE
+def find_evaluation_type(evaluation: Evaluation) -> EvaluationType:
+    """Return the evaluation type in the module named like the evaluation's kind."""
+    found: EvaluationType = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").EVALUATION_TYPE
     return found
 
 
@@ -59,20 +59,20 @@ def evaluate(job: Job, progress: Progress) -> str:
     evaluation = Evaluation.objects.select_related("owner").filter(job=job).first()
     if evaluation is None:
         raise RequestError("The evaluation of this job was deleted.")
-    procedure = find_procedure(evaluation)
+    evaluation_type = find_evaluation_type(evaluation)
     check_price(evaluation)
     # 1. Plan the items, once
     if not evaluation.planned:
-        _plan(evaluation, procedure, progress)
+        _plan(evaluation, evaluation_type, progress)
     if evaluation.options.get("people"):
         add_items(Actor(evaluation.owner), evaluation)
     # 2. Create the runs that are missing
     _take_up(evaluation)
-    ask_agent(evaluation, procedure, progress)
+    ask_agent(evaluation, evaluation_type, progress)
     # 3. Score items as their runs end, then do the steps that need several items
     try:
         with _asking(evaluation):
-            why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
+            why = _do_all(evaluation, evaluation_type, progress) or _finish(evaluation, evaluation_type, progress)
             if why:
                 of_evaluation.hold(evaluation, why)
     finally:
@@ -130,20 +130,20 @@ def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
     evaluation.save(update_fields=["planned", "prepared"])
 
 
-def _plan(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> None:
+def _plan(evaluation: Evaluation, evaluation_type: EvaluationType, progress: Progress) -> None:
     began = time.monotonic()
-    items = procedure.plan(evaluation, progress)
+    items = evaluation_type.plan(evaluation, progress)
     if not items:
         raise RequestError("There is nothing to measure: no unit matches the choice. Choose other units.")
     evaluation.prepared = {**evaluation.prepared, PLANNING: time.monotonic() - began}
     _save_plan(evaluation, items)
 
 
-def _do_all(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> str:
+def _do_all(evaluation: Evaluation, evaluation_type: EvaluationType, progress: Progress) -> str:
     """Label, check and score items as runs end. Return why it stopped early, "" if only items that wait for people are
     left."""
     total, looked = evaluation.items.count(), time.monotonic()
-    steps = Steps(evaluation, procedure)
+    steps = Steps(evaluation, evaluation_type)
     told = total  # Items left at the latest update of the figures
     while left := steps.count_left(progress):
         report = partial(_report, progress, total - left, total)
@@ -165,10 +165,10 @@ def _report(progress: Progress, done: int, total: int, what: str, _: int = 0, __
     progress(what, done, total)
 
 
-def _finish(evaluation: Evaluation, procedure: EvaluationType, progress: Progress) -> str:
+def _finish(evaluation: Evaluation, evaluation_type: EvaluationType, progress: Progress) -> str:
     """Do the steps that need several items. Return why it stopped early, "" if nothing is left."""
     began = time.monotonic()
-    for _ in procedure.finish(evaluation, progress) if procedure.finish else ():
+    for _ in evaluation_type.finish(evaluation, progress) if evaluation_type.finish else ():
         began, before = time.monotonic(), began
         Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)
         if why := explain_budget(evaluation):
@@ -180,7 +180,7 @@ def _finish(evaluation: Evaluation, procedure: EvaluationType, progress: Progres
 def summarise(evaluation: Evaluation) -> None:
     """Save the figures of the items scored so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
-    result = find_procedure(evaluation).summarise(evaluation, items)
+    result = find_evaluation_type(evaluation).summarise(evaluation, items)
     # Why the judge compared nothing, which is known only after the items
     if problem := evaluation.prepared.get(PROBLEM):
         result = replace(result, notes=(*result.notes, ResultNote(str(problem))))

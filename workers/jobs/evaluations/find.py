@@ -21,9 +21,9 @@ from workers.functions.baselines import CONCLUDE_ONCE, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel
 from workers.functions.one_shot import ask_once, parse_once
 from workers.jobs import functions
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.find_figures import DEFECTS, LEFT_OUT, summarise
 from workers.jobs.evaluations.pairwise_judging import find_judge
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, ONE_SHOT, read_run
 from workers.jobs.evaluations.truth import note_cost
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
@@ -130,4 +130,4 @@ def _conclude_once(evaluation: Evaluation, item: EvaluationItem, box: BlackBox, 
     return said or FunctionAnswer("", "", "")
 
 
-PROCEDURE = EvaluationType(_plan, summarise, _score, task=FUNCTION, checks_labels=False, gives_labels=False)
+EVALUATION_TYPE = EvaluationType(_plan, summarise, _score, task=FUNCTION, checks_labels=False, gives_labels=False)

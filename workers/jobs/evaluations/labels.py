@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.models import Evaluation, EvaluationItem, Unit
 from experiments.pairwise import sources
+from workers.jobs.evaluations.evaluation_type import EvaluationType, require
 from workers.jobs.evaluations.pooled import compare_pooled
-from workers.jobs.evaluations.procedure import EvaluationType, require
 from workers.jobs.evaluations.units import summarise
 from workers.protocols import Progress
 
@@ -37,4 +37,4 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     ]
 
 
-PROCEDURE = EvaluationType(_plan, summarise, finish=compare_pooled)
+EVALUATION_TYPE = EvaluationType(_plan, summarise, finish=compare_pooled)

@@ -11,9 +11,9 @@ from typing import cast
 
 from experiments.models import Evaluation, EvaluationItem, Layer
 from workers.errors import RequestError
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.latent_figures import CARDS, LATENTS, MATCHED, NEURONS, summarise
 from workers.jobs.evaluations.pairwise_judging import finish_labels
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, LATENT, ONE_SHOT, find_dataset
 from workers.jobs.evaluations.units import draw_alive
 from workers.jobs.laboratory import laboratory
@@ -97,4 +97,4 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
         item.scores = {**item.scores, "choice": found}
 
 
-PROCEDURE = EvaluationType(_plan, summarise, _score, finish=finish_labels)
+EVALUATION_TYPE = EvaluationType(_plan, summarise, _score, finish=finish_labels)

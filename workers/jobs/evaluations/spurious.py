@@ -16,7 +16,7 @@ from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.errors import RequestError
 from workers.jobs import catalogue, sparse
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, read_run
 from workers.jobs.laboratory import laboratory
 from workers.metrics.intervals import estimate_mean
@@ -292,4 +292,4 @@ def _plot_curves(table: Table2) -> ResultPlot:
     return ResultPlot("curves", f"Accuracy by number of {noun}, seed {table.seed}", "line", noun, "accuracy", series)
 
 
-PROCEDURE = EvaluationType(_plan, _summarise, _score, task="spurious", question=_ask, checks_labels=False)
+EVALUATION_TYPE = EvaluationType(_plan, _summarise, _score, task="spurious", question=_ask, checks_labels=False)

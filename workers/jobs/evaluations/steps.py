@@ -17,7 +17,7 @@ from experiments.label_checks.requests import assign_check, choose_method, reque
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations.agent_runs import by_workers
-from workers.jobs.evaluations.procedure import EvaluationType
+from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
 from workers.jobs.evaluations.tables_of_tests import read_test_scores
 from workers.jobs.label_checks.check import run_check
@@ -37,9 +37,9 @@ SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
 class Steps:
     """Processes the items of one evaluation."""
 
-    def __init__(self, evaluation: Evaluation, procedure: EvaluationType) -> None:
+    def __init__(self, evaluation: Evaluation, evaluation_type: EvaluationType) -> None:
         self._evaluation = evaluation
-        self._procedure = procedure
+        self._evaluation_type = evaluation_type
 
     def count_left(self, progress: Progress) -> int:
         """Score items whose checks are finished, since these are paid for. Return the number of items left, without
@@ -104,9 +104,9 @@ class Steps:
         _about(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
-            item.label = find_label(self._evaluation, item, progress) if self._procedure.gives_labels else ""
+            item.label = find_label(self._evaluation, item, progress) if self._evaluation_type.gives_labels else ""
             took = item.run.seconds if item.run and item.source == AGENT else 0.0
-        check = self._ask_for_check(item) if item.label and item.unit and self._procedure.checks_labels else None
+        check = self._ask_for_check(item) if item.label and item.unit and self._evaluation_type.checks_labels else None
         if check is not None and check.status in UNDER_WAY:
             item.status = ItemStatus.RUNNING
             return took
@@ -135,8 +135,8 @@ class Steps:
         """Score an item after its check. `waited` is the check whose seconds count for this item."""
         if item.label_check:
             _read_check(item, item.label_check)
-        if self._procedure.score:
-            self._procedure.score(self._evaluation, item, progress)
+        if self._evaluation_type.score:
+            self._evaluation_type.score(self._evaluation, item, progress)
         item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
         return waited.seconds if waited else 0.0
 

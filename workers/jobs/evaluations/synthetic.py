@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from experiments.models import Evaluation, EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.pairwise_judging import finish_labels
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, DEFERRED_SOURCES, ONE_SHOT, SHUFFLED
 from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import Progress
@@ -120,4 +120,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = EvaluationType(_plan, _summarise, score_truth, finish_labels)
+EVALUATION_TYPE = EvaluationType(_plan, _summarise, score_truth, finish_labels)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem, Layer, LayerIndex
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.evaluation_type import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.pairwise_judging import finish_labels
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import EvaluationType, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, DEFERRED_SOURCES, ONE_SHOT, SHUFFLED, find_dataset
 from workers.jobs.evaluations.tables_of_tests import tabulate_tests
 from workers.jobs.laboratory import laboratory
@@ -101,4 +101,4 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = EvaluationType(_plan, summarise, finish=finish_labels)
+EVALUATION_TYPE = EvaluationType(_plan, summarise, finish=finish_labels)
