@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -129,7 +130,7 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
     taken = moved(run, teammate, tmp_path)
     page = as_owner.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
     assert "Comments from the original installation" in page
-    assert 'Review in “First look”</span><span class="verdict revise">Revise' in page
+    assert re.search(r'Review in “First look”</span>\s*<span class="verdict revise">Revise', page)
     assert 'Final verdict in “First look”</span><span class="verdict reject">Reject' in page
     assert "&lt;script&gt;alert(1)" in page
     assert HOSTILE not in page

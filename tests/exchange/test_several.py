@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def test_an_admin_names_the_owner_on_the_page(admin: User, as_owner: Client) -> 
     User.objects.filter(pk=gone.pk).update(is_active=False)
     page = as_owner.get("/imports/").content.decode()
     assert page.count('<select name="owner">') == 2
-    assert page.count('<option value="researcher">') == 2
+    assert len(re.findall(r'<option value="researcher"\s*>', page)) == 2
     assert 'value="gone"' not in page
     assert bring(as_owner, {"layer4_1.json": GOOD}, owner="researcher").status_code == 302
     assert bring(as_owner, {"layer4_2.json": GOOD}, owner="").status_code == 302

@@ -69,11 +69,11 @@ def test_the_rail_says_where_one_is(as_owner: Client, owner: User, address: str,
 
 
 def test_counts_come_with_the_page_and_with_every_pulse(as_owner: Client, owner: User, redis_url: str) -> None:
-    assert '<span class="count" id="count-runs"></span>' in page(as_owner)
+    assert re.search(r'<span class="count" id="count-runs"\s*></span>', page(as_owner))
     make_run(owner)
     make_run(owner, status="running")
     make_run(owner, status="waiting")
-    assert '<span class="count" id="count-runs">2 live</span>' in page(as_owner)
+    assert re.search(r'<span class="count" id="count-runs"\s*>2 live</span>', page(as_owner))
     pulse = page(as_owner, "/pulse/")
     assert '<span class="count" id="count-runs" hx-swap-oob="true">2 live</span>' in pulse
     assert '<span class="count" id="count-overview" hx-swap-oob="true">1 waits</span>' in pulse

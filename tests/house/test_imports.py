@@ -54,7 +54,7 @@ FOR_PLUGINS = (
     "workers.vision_models.state_dicts",
     "workers.vision_models.torchvision_resnet.network",
 )
-OUTSIDE = ("management", "urls", "checks", "admin", "apps")
+OUTSIDE = ("management", "urls", "system_checks", "admin", "apps")
 _, _, DRAWING = (ROOT / "CONTRIBUTING.md").read_text().partition("## Rooms and imports")
 ROOMS = tuple(
     room for room in re.findall(r"\w+", DRAWING.split("```text\n")[1].split("\n\n")[0]) if room not in OUTSIDE

@@ -56,7 +56,7 @@ FEATURE = Recipe(
             from django.http import HttpRequest
             from ninja import Router, Schema
 
-            from experiments.api.auth import allow
+            from experiments.api.auth import authorize
             from experiments.journal import lists
 
             router = Router(tags=["Journal"])
