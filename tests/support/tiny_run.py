@@ -96,15 +96,15 @@ def tiny_run(owner: User, backbone: Any, key: str = "tiny", **fields: Any) -> Ru
     return Run.objects.get(pk=run.pk)
 
 
-def execute_round(run: Run) -> Run:
+def play(run: Run) -> Run:
     """Claim and play as a worker does, until the run ends or waits; trouble is tried again at once."""
-    from workers.jobs.run_round import execute_round as run_agent
+    from workers.jobs.run_round import execute_round
 
     place.build_laboratory.cache_clear()
     while claimed := lease.claim(run.pk):
         with lease.hold_lease(claimed):
             try:
-                run_agent(claimed, Flag())
+                execute_round(claimed, Flag())
             except MachineryError:
                 continue
     return Run.objects.get(pk=run.pk)
