@@ -65,7 +65,7 @@ def test_a_tab_that_does_not_exist_is_the_transcript(as_owner: Client, run: Run)
 
 def test_an_empty_run_says_what_each_tab_will_show(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
-    for tab in set(OF_UNITS) - {"transcript"}:
+    for tab in set(OF_UNITS) - {"transcript", "comments"}:
         assert "You will see here:" in shown(as_owner, run, f"tab={tab}"), tab
 
 
