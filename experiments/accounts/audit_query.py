@@ -75,7 +75,7 @@ FILTERS = index_filters(
         "Who",
         lambda text: Q(name="" if text == SYSTEM else text),
         Words,
-        "a user name; - for the system, or nobody who is signed in",
+        "a user name; - for the system or a visitor who is not signed in",
         in_fields=False,
     ),
     Filter("verb", "What", equal("verb"), Words, choices=_list_distinct("verb"), blank="Anything"),

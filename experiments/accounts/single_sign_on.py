@@ -140,7 +140,7 @@ def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str,
     token = client.authorize_access_token(request, claims_options={"iss": issuer, "aud": audience}, leeway=LEEWAY)
     claims = dict(token["userinfo"])
     if not 0 < len(claims["sub"]) <= MAX_SUBJECT:
-        raise ValueError("The token names nobody.")
+        raise ValueError("The token names no user.")
     if "email" not in claims and "userinfo_endpoint" in client.server_metadata:
         profile = client.userinfo(token=token)
         if profile.get("sub") != claims["sub"]:

@@ -29,8 +29,8 @@ def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
     choices = {
         "dataset": _offer_suiting(Dataset.objects.all()),
         "toolset": _offer_suiting(Toolset.objects.all()),
-        "backbone": [("", "choose one" if kind.runs else "nobody, or what is exact"), *_name_backbones(backbones)],
-        "judge": [("", "nearness in meaning" if kind.families else "nobody"), *_name_judges(kind)],
+        "backbone": [("", "choose one" if kind.runs else "none, or the exact judge"), *_name_backbones(backbones)],
+        "judge": [("", "nearness in meaning" if kind.families else "none"), *_name_judges(kind)],
     }
     for name, offered in choices.items():
         cast("forms.Select", form.fields[name].widget).choices = offered

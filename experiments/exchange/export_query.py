@@ -137,7 +137,7 @@ def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User |
         return _select_study(given)
     if what == ExportSubject.SWEEPS:
         return _require_sense(sweep_lists.sweeps_from(given))
-    if viewer is None:  # what waits for somebody, and what they have judged, is of a person
+    if viewer is None:  # pending and finished judgements belong to a user
         return ReviewQueue.objects.none() if what == ExportSubject.QUEUES else PairwiseTrial.objects.none()
     choose = queue_lists.queues_from if what == ExportSubject.QUEUES else trial_lists.trials_from
     return _require_sense(choose(given, viewer))

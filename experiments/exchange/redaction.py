@@ -10,7 +10,7 @@ from typing import Any
 from experiments.models import Event
 from workers.record.events import Audience, Replied
 
-SOMEBODY = "a person"
+A_PERSON = "a person"
 STOPPED = re.compile(r"Stopped by .+\.", re.DOTALL)
 
 
@@ -35,7 +35,7 @@ def _without_names(field: str, content: Any) -> str:
     text: str = getattr(content, field)
     # Agents' names are no personal data
     if isinstance(content, Replied):
-        return SOMEBODY if content.by_person else text
+        return A_PERSON if content.by_person else text
     if field == "reason":
-        return STOPPED.sub(f"Stopped by {SOMEBODY}.", text) if STOPPED.fullmatch(text) else text
-    return SOMEBODY
+        return STOPPED.sub(f"Stopped by {A_PERSON}.", text) if STOPPED.fullmatch(text) else text
+    return A_PERSON

@@ -88,4 +88,18 @@ class Migration(migrations.Migration):
             "conceptanswer",
             models.UniqueConstraint(fields=("question", "user"), name="one_concept_answer_per_person_and_question"),
         ),
+        migrations.AlterField(
+            "layerindex",
+            "dead",
+            models.JSONField(
+                help_text="numbers of the units that no image activates; null if not measured", null=True
+            ),
+        ),
+        migrations.AlterField(
+            "observation",
+            "activation",
+            models.FloatField(
+                help_text="what the system returned; the value claimed by the program if it was not measured"
+            ),
+        ),
     ]

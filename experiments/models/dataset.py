@@ -45,7 +45,7 @@ class LayerIndex(models.Model):
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
     written = models.DateTimeField(default=timezone.now)
     dead = stored.ShapedJSONField(
-        shape=list[int], null=True, help_text="numbers of the units that no image activates; null if nobody looked"
+        shape=list[int], null=True, help_text="numbers of the units that no image activates; null if not measured"
     )
 
     class Meta:

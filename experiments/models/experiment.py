@@ -45,7 +45,9 @@ class Observation(MappedImage):
     experiment = models.ForeignKey(Experiment, models.CASCADE, related_name="observations", db_index=False)
     position = models.PositiveIntegerField()
     title = models.CharField(max_length=300, blank=True)
-    activation = models.FloatField(help_text="what the system returned; what the program claimed if nobody measured it")
+    activation = models.FloatField(
+        help_text="what the system returned; the value claimed by the program if it was not measured"
+    )
     claimed = models.FloatField(null=True, help_text="what the program logged; empty if it named no number")
     measured = models.BooleanField(
         default=False, db_default=False, help_text="whether the system returned `activation`"

@@ -110,13 +110,13 @@ class QueueForm(forms.Form):
     )
     reviewers = forms.MultipleChoiceField(
         label="Who reviews",
-        help_text="nobody ticked: every reviewer may",
+        help_text="none ticked: every reviewer may",
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     blind = forms.BooleanField(
         label="Blind",
-        help_text="nobody sees another review, or what a synthetic neuron is called, before their own is submitted",
+        help_text="reviewers see other reviews, and names of synthetic neurons, only after they submit their own",
         required=False,
         initial=True,
     )

@@ -26,7 +26,7 @@ MAIA, SAIA = 7, 10
 """Prompts on either side: for the two means and the "AUC of 7 + 7"; for predictiveness."""
 SEEDS = 3
 """Number of images for each of the 7 + 7 prompts."""
-NOBODY = "There is no writer of prompts for the label. Check a run whose backbone is a language model."
+NO_WRITER = "There is no writer of prompts for the label. Check a run whose backbone is a language model."
 
 
 def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
@@ -34,7 +34,7 @@ def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) ->
     generator."""
     toolset = str(check.options["toolset"])
     if not check.options["writer"]:
-        return GeneratedResult(problem=NOBODY)
+        return GeneratedResult(problem=NO_WRITER)
     writer, prompts = _write_prompts(check, progress)
     # The same seeds for all prompts, so that images of one prompt are reused
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]

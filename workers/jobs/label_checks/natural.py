@@ -35,9 +35,9 @@ from workers.record.label_checks import CheckImage, NaturalResult
 
 MAX_SURPRISES = 6
 """Surprises of either kind."""
-_NOBODY = (
-    "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
-    "was named. Choose one, or have people judge the images."
+_NO_JUDGE = (
+    "There is no judge of natural images: MAIA_PRESENCE_JUDGE is not set, and no backbone that sees images was "
+    "named. Choose one, or have people judge the images."
 )
 
 
@@ -149,7 +149,7 @@ def _judge_presence(
     """
     named = str(check.options.get("judge") or "")
     if not named:
-        return pilot, JudgeAnswers("", np.full(len(pilot.positions), np.nan), problem=_NOBODY)
+        return pilot, JudgeAnswers("", np.full(len(pilot.positions), np.nan), problem=_NO_JUDGE)
     if named == PEOPLE:
         held = list_asked(check, unit, pilot, progress)
         return held, read_answers(check, held.positions)
