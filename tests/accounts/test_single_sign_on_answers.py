@@ -68,6 +68,15 @@ def test_a_session_that_another_request_ended(client: Client, provider: Provider
     assert query_of(back)["code"] in provider.asked
 
 
+def test_connecting_is_for_the_person_who_began_it(as_owner: Client, teammate: User, provider: Provider) -> None:
+    back = provider.authorize(query_of(leave(as_owner, "/settings/you/connect/"))).replace("http://testserver", "")
+    session = as_owner.session
+    session[f"_state_provider_{query_of(back)['state']}"]["data"]["data"]["connect"] = teammate.pk
+    session.save()
+    assert as_owner.get(back).status_code == 409
+    assert not Identity.objects.exists()
+
+
 def test_a_strangers_return_does_not_reach_the_provider(client: Client, provider: Provider) -> None:
     provider.down = True  # else 502
     assert client.get("/sign-in/back/?code=x&state=y").status_code == 403
