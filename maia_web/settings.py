@@ -347,6 +347,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "loggers": {
         "uvicorn": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},  # it has its own before
+        "authlib": {"level": "WARNING"},  # at DEBUG it names the secret that only the browser's session knows (PKCE)
         # They name Django's settings, which users do not set: experiments/core/refusals.py reports the same with ours
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "django.security.csrf": {"level": "CRITICAL"},

@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from experiments.accounts import actions, single_sign_on, throttle
@@ -158,9 +158,9 @@ def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
 
 @login_not_required
 @never_cache
-@require_safe
+@require_GET
 def come_back(request: HttpRequest) -> HttpResponse:
-    """Handle the visitor's return from the provider."""
+    """Handle the visitor's return from the provider. Only GET: what looks ahead must not use up the state."""
     if not single_sign_on.is_on():
         raise Http404
     return single_sign_on.come_back(request)

@@ -46,10 +46,11 @@ def receive_identity(request: HttpRequest, identity: Identity, started: dict[str
                     "Your account is closed",
                     "This account was deactivated. Ask an admin of your team, who can open it again.",
                 )
-            request.came_by = "single sign-on"  # type: ignore[attr-defined]
-            sign_in(request, person)
             if invitation is not None:
                 admit(Actor.behind(request, person), invitation)
+            # Last, so that a session is never of a person whose account or role was rolled back
+            request.came_by = "single sign-on"  # type: ignore[attr-defined]
+            sign_in(request, person)
             if not Member.objects.filter(user=person).exists():
                 return render(request, "accounts/no_role.html")
             return redirect(started["next"] or "overview")

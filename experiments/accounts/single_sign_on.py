@@ -13,11 +13,14 @@ from typing import Any
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.django_client import DjangoOAuth2App, OAuth
+from authlib.integrations.requests_client import OAuth2Session
 from django.conf import settings
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from joserfc.errors import JoseError
-from requests import RequestException
+from requests import RequestException, Response
 
 from experiments.accounts.provisioning import receive_identity, refuse
 from experiments.models import Identity
@@ -30,10 +33,14 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 LEEWAY = 60
 """Maximum difference between the provider's clock and ours, in seconds."""
 PROVIDER_TIMEOUT = 5
-"""Seconds that each answer of the provider may take."""
+"""Seconds that the provider may be silent before and within an answer."""
+MAX_ANSWER = 1 << 20
+"""Maximum bytes of an answer of the provider."""
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 KEPT = ("name", "preferred_username", "email", "email_verified")
-"""The only claims that are stored."""
+"""The only claims that are stored, if they are text or booleans."""
+MAX_CLAIM = 1000
+"""Maximum characters of a claim that is stored: more than any address may have."""
 MAX_STARTED = 10
 """Sign-ins that one browser may have started and not ended; the oldest are forgotten."""
 STATE_TIMEOUT = 600
@@ -49,6 +56,31 @@ BROKEN = (
     ValueError,
 )
 """What Authlib raises if the provider's answers are not what they should be."""
+
+
+class _Session(OAuth2Session):  # type: ignore[misc]
+    """Authlib's session, for a provider whose addresses answer themselves, and briefly.
+
+    A redirect could carry the client's secret to another host.
+    """
+
+    def request(self, method: str, url: str, **options: Any) -> Response:
+        """Return the whole answer. Raises ValueError for a redirect and for more than MAX_ANSWER."""
+        options |= {"allow_redirects": False, "stream": True}
+        response: Response = super().request(method, url, **options)
+        if response.is_redirect:
+            raise ValueError(f"{url} redirects to {response.headers['Location']}. The provider must name that address.")
+        body = bytearray()
+        for part in response.iter_content(1 << 16):
+            body += part
+            if len(body) > MAX_ANSWER:
+                raise ValueError(f"{url} answers with more than {MAX_ANSWER} bytes.")
+        response._content = bytes(body)
+        return response
+
+
+class _Client(DjangoOAuth2App):  # type: ignore[misc]
+    client_cls = _Session
 
 
 def is_on() -> bool:
@@ -72,8 +104,9 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
     `data` comes back to `provisioning` with the person.
     """
     back = request.build_absolute_uri(reverse("sign-in-back"))
+    client = _build_client()
     try:
-        client = _connect()
+        _load_metadata(client)
         started = client.create_authorization_url(back)
     except BROKEN as error:
         return _refuse_unreachable(request, error)
@@ -86,30 +119,34 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
 
 def come_back(request: HttpRequest) -> HttpResponse:
     """Return the response for a browser that returns from the provider."""
-    try:
-        client = _connect()
-    except BROKEN as error:
-        return _refuse_unreachable(request, error)
-    state = request.GET.get("state")
+    client, state = _build_client(), request.GET.get("state", "")
     client.framework.clear_state_data(request.session, "")  # forgets those that are too old
     started = client.framework.get_state_data(request.session, state)
+    if started is None:
+        return _refuse_return(request)
+    try:
+        _load_metadata(client)
+    except BROKEN as error:
+        return _refuse_unreachable(request, error)
+    _use_up(request, client, state, started)
     try:
         claims = _verified_claims(client, request)
     except BROKEN as error:
         # Authlib keeps the state if the provider reports an error; it is for one return only
         client.framework.clear_state_data(request.session, state)
-        log.warning("Single sign-on failed: %r", error)
-        return _refuse_return(request, cancelled=bool(started) and request.GET.get("error") == "access_denied")
+        cancelled = request.GET.get("error") == "access_denied"
+        return _refuse_cancelled(request) if cancelled else _refuse_claims(request, error)
     key = {"provider": name(), "subject": claims["sub"]}
-    kept = {each: claims[each] for each in KEPT if each in claims}
+    kept = {each: _storable(claims[each]) for each in KEPT if isinstance(claims.get(each), str | bool)}
     Identity.objects.filter(**key).update(claims=kept)
     return receive_identity(request, Identity.objects.filter(**key).first() or Identity(**key, claims=kept), started)
 
 
-def _connect() -> DjangoOAuth2App:
-    """Return Authlib's client, with the provider's metadata. Raises one of BROKEN if these are wrong."""
+def _build_client() -> DjangoOAuth2App:
+    """Return Authlib's client, which knows nothing of the provider yet."""
     client = OAuth().register(
         "provider",
+        client_cls=_Client,
         client_id=settings.OIDC_CLIENT_ID,
         client_secret=settings.OIDC_CLIENT_SECRET,
         server_metadata_url=f"{settings.OIDC_ISSUER}/.well-known/openid-configuration",
@@ -120,17 +157,38 @@ def _connect() -> DjangoOAuth2App:
         },
     )
     client.framework.expires_in = STATE_TIMEOUT
+    return client
+
+
+def _load_metadata(client: DjangoOAuth2App) -> None:
+    """Ask the provider for its addresses. Raises one of BROKEN if these are wrong."""
     metadata = client.load_server_metadata()
-    missing = [each for each in ENDPOINTS if not isinstance(metadata.get(each), str)]
-    if missing:
-        raise ValueError(f"The provider does not name its {', '.join(missing)}.")
     if str(metadata.get("issuer")).rstrip("/") != settings.OIDC_ISSUER:
         raise ValueError(f"The provider calls itself {metadata.get('issuer')!r}, not {settings.OIDC_ISSUER!r}.")
-    metadata["id_token_signing_alg_values_supported"] = ALGORITHMS
+    addresses = {each: metadata[each] for each in (*ENDPOINTS, "userinfo_endpoint") if each in metadata}
+    scheme = settings.OIDC_ISSUER.partition("://")[0]
+    wrong = [each for each in {*ENDPOINTS, *addresses} if not str(addresses.get(each)).startswith(f"{scheme}://")]
+    if wrong:
+        raise ValueError(f"The provider does not name its {', '.join(sorted(wrong))}, or not with {scheme}.")
     methods = metadata.get("token_endpoint_auth_methods_supported", [])
     basic = "client_secret_basic" in methods and "client_secret_post" not in methods
     client.client_kwargs["token_endpoint_auth_method"] = "client_secret_basic" if basic else "client_secret_post"
-    return client
+    # Authlib takes options of its session, such as `verify`, from other names of the metadata
+    client.server_metadata = addresses | {
+        "issuer": metadata["issuer"],
+        "id_token_signing_alg_values_supported": ALGORITHMS,
+        "_loaded_at": metadata["_loaded_at"],
+    }
+
+
+def _use_up(request: HttpRequest, client: DjangoOAuth2App, state: str, started: dict[str, Any]) -> None:
+    """Remove the state from the stored session, before the provider takes its time. A second return finds none."""
+    client.framework.clear_state_data(request.session, state)
+    try:
+        request.session.save()
+    except UpdateError as error:
+        raise SessionInterrupted("Another request ended the session in which this sign-in began.") from error
+    client.framework.set_state_data(request.session, state, started)  # here alone, until Authlib has checked it
 
 
 def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, Any]:
@@ -139,18 +197,31 @@ def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str,
     issuer = {"essential": True, "value": client.server_metadata["issuer"]}
     token = client.authorize_access_token(request, claims_options={"iss": issuer, "aud": audience}, leeway=LEEWAY)
     claims = dict(token["userinfo"])
-    if not 0 < len(claims["sub"]) <= MAX_SUBJECT:
+    if not (0 < len(claims["sub"]) <= MAX_SUBJECT and claims["sub"].isprintable()):
         raise ValueError("The token names no user.")
     if "email" not in claims and "userinfo_endpoint" in client.server_metadata:
         profile = client.userinfo(token=token)
         if profile.get("sub") != claims["sub"]:
             raise ValueError("What the provider tells is of another person than the token.")
+        claims.pop("email_verified", None)  # says nothing of an address that is named elsewhere
         claims = {**profile, **claims}
     return claims
 
 
+def _storable(value: str | bool) -> str | bool:
+    """Return what every database can store: PostgreSQL refuses zeros and halves of characters."""
+    if isinstance(value, bool):
+        return value
+    return value.encode(errors="replace").decode().replace("\0", "\ufffd")[:MAX_CLAIM]
+
+
+def _log(error: Exception) -> None:
+    """Log an error on one line: its text may come from the provider, or from an address that somebody made up."""
+    log.warning("Single sign-on failed: %s: %.500r", type(error).__name__, str(error))
+
+
 def _refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
-    log.warning("Single sign-on broke off: %r", error)
+    _log(error)
     words = (
         f"{settings.OIDC_NAME} does not answer, or not as it should. Try again in a moment; if it stays so, "
         "tell an admin of your team: the web's log says more."
@@ -158,10 +229,20 @@ def _refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
     return refuse(request, "You could not be signed in", words, 502)
 
 
-def _refuse_return(request: HttpRequest, cancelled: bool) -> HttpResponse:
-    if cancelled:
-        words = f"You cancelled at {settings.OIDC_NAME}. Nothing was changed."
-        return refuse(request, "You were not signed in", words)
+def _refuse_claims(request: HttpRequest, error: Exception) -> HttpResponse:
+    _log(error)
+    words = (
+        f"{settings.OIDC_NAME} did not confirm who you are. Begin again from the sign-in page; if it stays so, "
+        "tell an admin of your team: the web's log says more."
+    )
+    return refuse(request, "You could not be signed in", words)
+
+
+def _refuse_cancelled(request: HttpRequest) -> HttpResponse:
+    return refuse(request, "You were not signed in", f"You cancelled at {settings.OIDC_NAME}. Nothing was changed.")
+
+
+def _refuse_return(request: HttpRequest) -> HttpResponse:
     words = (
         f"What came back from {settings.OIDC_NAME} does not belong to a sign-in that this browser began, "
         "or is too old. Begin again from the sign-in page."

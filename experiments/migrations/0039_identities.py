@@ -5,9 +5,19 @@ import json
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+from django.db.migrations.recorder import MigrationRecorder
 
 BEFORE = "socialaccount_socialaccount"
-"""The table of django-allauth, if this database was ever used with it; it stays as it is."""
+"""The table of django-allauth with people's identities, if this database was ever used with it."""
+TABLES = (
+    "socialaccount_socialtoken",
+    "socialaccount_socialapp_sites",
+    "socialaccount_socialapp",
+    BEFORE,
+    "account_emailconfirmation",
+    "account_emailaddress",
+)
+"""All its tables; those that refer to others come first."""
 
 
 def copy_identities(apps, schema_editor):
@@ -26,6 +36,22 @@ def copy_identities(apps, schema_editor):
         ],
         batch_size=500,
     )
+
+
+def drop_tables_before(apps, schema_editor):
+    """Remove django-allauth's tables: their references to users would forbid to delete a user.
+
+    Its migrations are forgotten too, so that an earlier version of this site could create the tables again.
+    """
+    connection = schema_editor.connection
+    with connection.cursor() as cursor:
+        found = connection.introspection.table_names(cursor)
+        if BEFORE not in found:
+            return
+        for table in TABLES:
+            if table in found:
+                cursor.execute(f"DROP TABLE {table}")
+    MigrationRecorder(connection).migration_qs.filter(app__in=["account", "socialaccount"]).delete()
 
 
 class Migration(migrations.Migration):
@@ -50,4 +76,5 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(copy_identities, migrations.RunPython.noop),
+        migrations.RunPython(drop_tables_before, migrations.RunPython.noop),
     ]

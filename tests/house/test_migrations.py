@@ -61,23 +61,36 @@ def test_what_is_stored_gets_the_names_of_today_and_back(owner: User) -> None:
     assert stored() == now
 
 
-def test_people_who_came_by_allauth_stay_connected(owner: User, teammate: User) -> None:
+def test_people_who_came_by_allauth_stay_connected_and_its_tables_go(owner: User, teammate: User) -> None:
     migration = importlib.import_module("experiments.migrations.0039_identities")
     editor = SimpleNamespace(connection=connection)
     migration.copy_identities(apps, editor)
+    migration.drop_tables_before(apps, editor)
     assert not Identity.objects.exists(), "without a table of allauth there is nothing to copy"
     kind = "jsonb" if connection.vendor == "postgresql" else "text"
+    MigrationRecorder(connection).record_applied("socialaccount", "0001_initial")
     rows = [(owner.pk, "oidc-one", "7", '{"email": "o@example.org"}'), (teammate.pk, "oidc-two", "7", "{}")]
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE socialaccount_socialaccount (id integer PRIMARY KEY, provider varchar(200), uid varchar(191),"
-            f" extra_data {kind}, user_id integer)"
+            f" extra_data {kind}, user_id integer REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED)"
+        )
+        cursor.execute(
+            "CREATE TABLE socialaccount_socialtoken (id integer PRIMARY KEY,"
+            " account_id integer REFERENCES socialaccount_socialaccount (id))"
         )
         for number, (user, provider, subject, told) in enumerate(rows):
             cursor.execute(
                 "INSERT INTO socialaccount_socialaccount VALUES (%s, %s, %s, %s, %s)",
                 [number, provider, subject, told, user],
             )
+        cursor.execute("INSERT INTO socialaccount_socialtoken VALUES (1, 1)")
     migration.copy_identities(apps, editor)
     kept = [(each.user_id, each.provider, each.subject, each.claims) for each in Identity.objects.order_by("pk")]
     assert kept == [(owner.pk, "oidc-one", "7", {"email": "o@example.org"}), (teammate.pk, "oidc-two", "7", {})]
+    connection.check_constraints()  # what PostgreSQL would still have to check keeps it from dropping a table
+    migration.drop_tables_before(apps, editor)
+    assert not [name for name in connection.introspection.table_names() if name.startswith("socialaccount_")]
+    assert ("socialaccount", "0001_initial") not in MigrationRecorder(connection).applied_migrations()
+    teammate.delete()
+    connection.check_constraints()

@@ -44,6 +44,8 @@ class Provider:
     verifies: bool = True
     """Whether a code is only for who has its verifier (PKCE)."""
     down: bool = False
+    redirects: bool = False
+    """Whether tokens are to be asked for at another address."""
     asked: dict[str, Claims] = field(default_factory=dict)
     """Code -> what the authorization asked for."""
 
@@ -123,6 +125,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self.provider.redirects and self.path == "/token":
+            self.send_response(307)
+            self.send_header("Location", "/another")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         form = {name: values[0] for name, values in parse_qs(body).items()}
         try:
             self.say(self.provider.token(form, self.headers.get("Authorization", "")))
