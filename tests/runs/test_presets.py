@@ -59,9 +59,7 @@ def test_others_use_a_shared_preset_and_cannot_change_it(as_owner: Client, owner
 
 
 def test_a_tick_that_is_off_stays_off(as_owner: Client, owner: User) -> None:
-    ticked = (
-        '<input type="checkbox" name="ablation" id="id_ablation" value="on" aria-describedby="ablation-note" checked>'
-    )
+    ticked = 'id="id_ablation" checked>'
     for value, shown in (("on", True), ("false", False), ("", False)):
         settings = {"layer": "layer3", "ablation": value}
         kept = Preset.objects.create(owner=owner, name=f"Ablation {value}", settings=settings)
