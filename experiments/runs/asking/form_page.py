@@ -34,7 +34,7 @@ def draw_form(form: QueryForm, shown: Mapping[str, Any]) -> None:
     _offer(form, "layer", ((each.name, f"{each.name} · {each.units} {each.plural}") for each in shown["layers"]))
     _offer_datasets(form, shown)
     # The page replaces the words inside when another model is chosen
-    form.fields["model"].help_text = format_html('<span id="model-note">{}</span>', shown["model"].note)
+    form["model"].help_text = format_html('<span id="model-note">{}</span>', shown["model"].note)
     unit = form.fields["unit"].widget.attrs
     unit |= {"list": "unit-names"} if shown["unit_names"] else {}
     unit |= {"aria-invalid": "true"} if shown.get("problem") else {}
