@@ -11,6 +11,7 @@ from experiments.core.sweep_totals import explain_wait
 from experiments.models import Role
 from experiments.runs.forks.lineage import list_related
 from experiments.runs.saved_views.actions import clean_query, list_views
+from experiments.runs.saved_views.form import draw_view_form
 from workers.record import limits
 from workers.record.decoding import encode
 from workers.record.events import LimitsChanged
@@ -29,13 +30,14 @@ def saved_views(context: template.Context, of: str, name: str = "") -> dict[str,
     """The views that are kept of a list, and the form to keep another, proposed under this name."""
     request = context["request"]
     query = clean_query(request.GET.urlencode())
+    may_share = (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER
+    views = list_views(request.user, of)
     return {
         "list": of,
-        "views": list_views(request.user, of),
+        "views": [(view, draw_view_form(view.name, view.shared, may_share, f"id_{view.pk}_%s")) for view in views],
         "query": query,
-        "name": name[:60] if query else "",
+        "form": draw_view_form(name[:60] if query else "", False, may_share, "id_view_%s"),
         "user": request.user,
-        "may_share": (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER,
         "csrf_token": context.get("csrf_token"),
     }
 

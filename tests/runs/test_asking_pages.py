@@ -227,7 +227,7 @@ def test_a_backbone_with_models_lets_one_choose(as_owner: Client, layer: Layer) 
     Backbone.objects.create(key="openai", label="Language model", model_names=["gpt-4o", "gpt-4.1"])
     text = as_owner.get("/query/").content.decode()
     assert '<option value="gpt-4.1"' in text
-    assert 'value="scripted" aria-describedby="backbone-note" checked' in text
+    assert 'value="scripted" checked' in text
 
 
 def test_the_form_warns_of_tools_and_an_agent_that_do_not_fit(as_owner: Client) -> None:
@@ -354,3 +354,19 @@ def test_units_are_chosen_by_words(as_owner: Client, layer: Layer) -> None:
     refused = as_owner.post("/query/", GOOD | {"unit": "all without a label"}).content.decode()
     assert "Every unit of layer4 has a label." in picker(as_owner, unit="all without a label")
     assert '<a href="#id_unit">' in refused
+
+
+def test_an_error_is_tied_to_its_field_and_opens_the_settings(as_owner: Client, layer: Layer) -> None:
+    assert 'id="settings" open' not in as_owner.get("/query/").content.decode()
+    text = as_owner.post("/query/", GOOD | {"exemplars": "77"}).content.decode()
+    field = next(tag for tag in text.split("<input")[1:] if 'name="exemplars"' in tag).split(">")[0]
+    assert 'aria-describedby="id_exemplars_helptext id_exemplars_error"' in field
+    assert 'aria-invalid="true"' in field
+    assert '<p class="field-error" id="id_exemplars_error">Ensure' in text
+    assert 'id="settings" open' in text
+
+
+def test_the_model_keeps_its_note_beside_an_error(as_owner: Client, layer: Layer) -> None:
+    VisionModelRow.objects.filter(pk=layer.model_id).update(about="imagenet")
+    text = as_owner.post("/query/", GOOD | {"rounds": "0"}).content.decode()
+    assert '<span id="model-note">imagenet</span>' in text

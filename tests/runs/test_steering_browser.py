@@ -44,7 +44,7 @@ def limits_change_in_place(page: Page) -> None:
     page.get_by_text("Change limits…").click()
     page.locator("#steer [name=rounds]").fill("0")
     page.get_by_role("button", name="Change the limits").click()
-    expect(page.locator(".limits-form .bad")).to_contain_text("above 0")
+    expect(page.locator(".limits-form .field-error")).to_contain_text("above 0")
     page.locator("#steer [name=rounds]").fill("30")
     page.get_by_role("button", name="Change the limits").click()
     expect(page.locator("#steer")).to_be_hidden()

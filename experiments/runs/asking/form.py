@@ -13,12 +13,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
 
 from experiments.core import catalogue, compatibility, notify, parts, queue, unit_names
 from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT, MAX_INTEGER
 from experiments.core.units_of_runs import find_unit_of
+from experiments.display.form_fields import LiveForm
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.circuits import ChosenCircuit, choose_circuit, find_circuit_unit, place_circuit
 from experiments.runs.drafts import draft_run
@@ -96,7 +98,7 @@ class LimitFields(forms.Form):
     )
 
 
-class QueryForm(LimitFields):
+class QueryForm(LiveForm, LimitFields):
     """Everything that defines a run. Errors list the choices; nothing typed is lost."""
 
     field_order = ("question", "task", "model", "layer", "unit", *AVAILABLE, "backbone_model")
@@ -105,6 +107,7 @@ class QueryForm(LimitFields):
     price_unknown = False
     """True if the chosen model has no known price, after validation."""
     question = forms.CharField(
+        help_text="The agent is given this word for word.",
         max_length=QUESTION_CHARS,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off", "autofocus": True}),
         error_messages={
@@ -113,19 +116,47 @@ class QueryForm(LimitFields):
         },
     )
     task = forms.ChoiceField(choices=tasks.choices(), widget=forms.RadioSelect, initial=tasks.DEFAULT_TASK)
-    model = forms.CharField(max_length=200)
-    layer = forms.CharField(max_length=200)
-    unit = forms.CharField(label="Units", max_length=UNIT_CHARS, error_messages={"required": "Choose a unit."})
-    dataset = forms.CharField(max_length=500, required=False)
+    model = forms.CharField(max_length=200, widget=forms.Select)
+    layer = forms.CharField(max_length=200, widget=forms.Select)
+    unit = forms.CharField(
+        label="Units",
+        max_length=UNIT_CHARS,
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "data-key": "Alt u",
+                "data-key-own": True,
+                "data-key-says": "Choose units",
+            }
+        ),
+        error_messages={"required": "Choose a unit."},
+    )
+    dataset = forms.CharField(
+        help_text="Exemplars, and the region that counts as bright, come from it.",
+        max_length=500,
+        required=False,
+        widget=forms.Select,
+    )
     toolset = forms.ChoiceField(choices=lambda: list(parts.list_toolsets().items()))
     backbone = forms.ChoiceField(choices=lambda: list(parts.list_backbones().items()))
     backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_COUNT)
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
-    exemplars = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_EXEMPLARS)
-    reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_REFLECTIONS)
-    ablation = forms.BooleanField(required=False)
-    unpriced = forms.BooleanField(label="Run without a known price", required=False)
+    exemplars = forms.IntegerField(
+        help_text="0 for all 15; AIM takes 5", required=False, initial=0, min_value=0, max_value=MAX_EXEMPLARS
+    )
+    reflections = forms.IntegerField(
+        help_text="0 for none", required=False, initial=0, min_value=0, max_value=MAX_REFLECTIONS
+    )
+    ablation = forms.BooleanField(
+        help_text="The agent may ablate the unit in its model and read what becomes of the output.", required=False
+    )
+    unpriced = forms.BooleanField(
+        label="Run without a known price",
+        help_text="The cost is then not counted, and its limit left out.",
+        required=False,
+    )
     circuit = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
@@ -133,12 +164,20 @@ class QueryForm(LimitFields):
         self._circuit_problem = ""
         self._chosen: ChosenCircuit | None = None
         super().__init__(self._place_circuit(data), *args, **kwargs)
-        for name, field in self.fields.items():
-            field.widget.attrs.setdefault("aria-describedby", f"{name}-note")
-        if self.is_bound:
-            for name in self.errors:
-                if name in self.fields:
-                    self.fields[name].widget.attrs["aria-invalid"] = "true"
+
+    @property
+    def limits(self) -> list[BoundField]:
+        """The limits of a run, with its seed."""
+        return [self[name] for name in (*DEFAULT_LIMITS, "seed")]
+
+    @property
+    def image_settings(self) -> list[BoundField]:
+        return [self[name] for name in ("surroundings", "exemplars", "reflections")]
+
+    @property
+    def has_bad_settings(self) -> bool:
+        """True if a field that the page folds has an error."""
+        return not self.errors.keys().isdisjoint({*DEFAULT_LIMITS, "seed", *OPTIONS})
 
     def _place_circuit(self, data: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """What was sent; of a circuit alone, with its model, layer and unit."""

@@ -30,6 +30,7 @@ from experiments.runs.asking import form as forms
 from experiments.runs.asking.circuits import place_circuit
 from experiments.runs.asking.estimate import estimate
 from experiments.runs.asking.following import BEFORE, follow, match_task
+from experiments.runs.asking.form_page import draw_form
 from experiments.runs.asking.several import find_chosen, sweep_address
 from experiments.runs.forks import lineage
 from experiments.runs.presets.actions import list_presets, read_preset
@@ -149,6 +150,8 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     names = SystemNameMasker(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
     chosen |= {name: values[name] for name in BEFORE if name in values}
+    shown = choices.read_choices(chosen, names)
+    draw_form(form, shown)
     return {
         "form": form,
         "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen, names),
@@ -156,7 +159,7 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
         "presets": list_presets(request.user),
         **_build_commands(request, chosen),
         **differing(values, names),
-        **choices.read_choices(chosen, names),
+        **shown,
     }
 
 
@@ -172,7 +175,9 @@ def unit(request: HttpRequest) -> HttpResponse:
     other = bool(moved) or new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     if other and context.get("problem"):  # what was typed was meant for the layer of before
         context = choices.read_choices(values | {"unit": "0"}, SystemNameMasker(request.user))
-    context |= {"new_model": new_model, "new_layer": other, "moved": moved, "form": forms.QueryForm(initial=values)}
+    form = forms.QueryForm(initial=values)
+    draw_form(form, context)
+    context |= {"new_model": new_model, "new_layer": other, "moved": moved, "form": form}
     return render(request, "runs/asking/answer.html", context)
 
 

@@ -26,6 +26,7 @@ class ForkForm(QueryForm):
     """Bound where `given` is; what it leaves out stays as it is in the parent."""
 
     note = forms.CharField(
+        help_text="The agent reads it before its next reply.",
         required=False,
         max_length=MAX_CHARS,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it look at, or do otherwise?"}),
@@ -39,9 +40,13 @@ class ForkForm(QueryForm):
         same = copy_values(parent)
         if given is None:
             super().__init__(initial=same)
-            return
-        own = {name: given[name] for name in (*MAY_CHANGE, "note") if name in given}
-        super().__init__({**same, **own})
+        else:
+            own = {name: given[name] for name in (*MAY_CHANGE, "note") if name in given}
+            super().__init__({**same, **own})
+        note, question = self.fields["note"], self.fields["question"]
+        note.label = "Note" if at.concluded else "Note (optional)"
+        note.widget.attrs["data-keep"] = f"note-{parent.pk}"
+        question.help_text = "The agent is given this word for word, as if it had been asked so from the start."
 
     def clean_rounds(self) -> int | None:
         most: int | None = self.cleaned_data["rounds"]

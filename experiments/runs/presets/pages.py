@@ -23,7 +23,7 @@ class PresetForm(forms.Form):
     """A name, and whether the team sees it."""
 
     name = forms.CharField(max_length=60, error_messages={"required": "Give the preset a name."})
-    shared = forms.BooleanField(required=False)
+    shared = forms.BooleanField(label="Share with the team", required=False)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,7 +31,8 @@ def page(request: HttpRequest) -> HttpResponse:
     """All presets; sent the form New run, it asks under which name to save it; sent a name too, it does."""
     actor = Actor.of(request, Role.RESEARCHER)
     context = {
-        "presets": actions.list_presets(actor.person),
+        "form": PresetForm(),
+        "presets": [(row, _draw_change(row)) for row in actions.list_presets(actor.person)],
         "settings": actions.choose_fields(request.POST.dict()),
         "carried": {name: request.POST.get(name, "") for name in ("question", "unit")},
         "saves": request.method == "POST",
@@ -54,6 +55,13 @@ def page(request: HttpRequest) -> HttpResponse:
     else:
         messages.success(request, f"Saved as “{row.name}”.")
     return redirect(_back(request, row))
+
+
+def _draw_change(row: Preset) -> PresetForm:
+    """The form that renames or shares a preset."""
+    form = PresetForm(initial={"name": row.name, "shared": row.shared}, auto_id=f"id_{row.pk}_%s")
+    form.fields["name"].label, form.fields["shared"].label = f"Name of {row.name}", "Shared"
+    return form
 
 
 def _back(request: HttpRequest, row: Preset) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -13,18 +12,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import SavedView, ViewedList
 from experiments.runs.saved_views import actions
-
-
-class ViewForm(forms.Form):
-    """A name, and whether the team sees it."""
-
-    name = forms.CharField(max_length=60, error_messages={"required": "Give the view a name."})
-    shared = forms.BooleanField(required=False)
-
-    @property
-    def problem(self) -> str:
-        """What is wrong first; "" for nothing."""
-        return next((str(errors[0]) for errors in self.errors.values()), "")
+from experiments.runs.saved_views.form import ViewForm
 
 
 @require_POST

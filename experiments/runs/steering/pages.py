@@ -16,6 +16,7 @@ from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
+from experiments.display.number_format import dollars, thousands
 from experiments.models import Role, Run
 from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
@@ -62,7 +63,7 @@ def note(request: HtmxRequest, pk: int) -> HttpResponse:
 class LimitsForm(LimitFields):
     """`seen` holds the limits that the form was filled with."""
 
-    why = forms.CharField(required=False, max_length=actions.WHY_CHARS)
+    why = forms.CharField(help_text="for the record", required=False, max_length=actions.WHY_CHARS)
     seen = forms.JSONField(required=False)
 
     def clean_seen(self) -> dict[str, Any] | None:
@@ -92,15 +93,24 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     return _answer_with_toast(request, run, words, "success")
 
 
+def _describe_use(run: Run) -> dict[str, str]:
+    """How much of each limit is used, in words."""
+    used = actions.count_used(run)
+    words = {name: f"{thousands(int(used[name]))} used" for name in ("rounds", "tokens")}
+    cost = "" if run.known_cost is None else " used"
+    return words | {"cost": dollars(run.known_cost) + cost, "seconds": f"{used['seconds']:.0f} used"}
+
+
 def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
-    spent = actions.count_used(run) | {"cost": run.known_cost}
-    lines = [(form[name], spent[name]) for name in DEFAULT_LIMITS]
+    for name, used in _describe_use(run).items():
+        form[name].help_text = used
     seen = (
         request.POST.get("seen", "")
         if status == 422
         else json.dumps({name: run.limits.get(name) for name in DEFAULT_LIMITS})
     )
-    context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": request.htmx}
+    fields = [form[name] for name in DEFAULT_LIMITS]
+    context = {"run": run, "form": form, "limits": fields, "seen": seen, "part": request.htmx}
     template = "runs/steering/limits_form.html" if request.htmx else "runs/steering/limits.html"
     return render(request, template, context, status=status)

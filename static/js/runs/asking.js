@@ -63,7 +63,7 @@ if (form) {
   }
 
   function invalid() {
-    const bad = byId("unit-note").classList.contains("bad");
+    const bad = byId("id_unit_error").textContent.trim() !== "";
     if (bad) byId("id_unit").setAttribute("aria-invalid", "true");
     else byId("id_unit").removeAttribute("aria-invalid");
   }
