@@ -20,7 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
-from experiments.exchange.export_words import describe_query, list_fields
+from experiments.exchange.export_words import ExportForm, describe_query
 from experiments.exchange.formats.format_words import FORMAT_WORDS
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Import, Role, SavedView, ViewedList, VisionModelRow
@@ -67,11 +67,9 @@ def _show_exports(
         problem = problem or str(error)
     context = {
         "what": what,
-        "whats": ExportSubject.choices,
-        "form": ending,
-        "formats": [(each.value, each.label) for each in formats],
+        "form": ExportForm(ExportSubject(what), ending, query[: actions.QUERY_CHARS]),
+        "format": ending,
         "about_format": FORMAT_WORDS.get(ending, ""),
-        "fields": list_fields(ExportSubject(what), query[: actions.QUERY_CHARS]),
         "words": describe_query(what, query[: actions.QUERY_CHARS]),
         "views": _list_views(user, ExportSubject(what)),
         "count": count,
