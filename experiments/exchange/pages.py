@@ -18,6 +18,7 @@ from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
+from experiments.display.form_fields import add_refusal
 from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
 from experiments.exchange.export_words import ExportForm, describe_query
@@ -186,6 +187,6 @@ def _refuse_import(request: HttpRequest, user: User, kind: str, refused: Invalid
     if kind in ImportKind.values:
         filled = form.fill_form(kind, user, request.POST.dict())
         if filled.is_valid():
-            filled.add_error(refused.field or None, str(refused))
+            add_refusal(filled, refused)
     context = _fill_imports(user, filled) | {"problem": "" if filled else str(refused)}
     return render(request, "exchange/imports/page.html", context, status=400)
