@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 
+from experiments.circuits.forms import MeasureGraph
 from experiments.circuits.graph_actions import explain_unmeasurable, find_class_layer
 from experiments.circuits.graph_drawing import DrawnGraph, draw_graph, judge_effect, rank_edges, write_effect
 from experiments.circuits.lists import MemberView, group_by_layer
-from experiments.core import compatibility, notify
+from experiments.core import notify
 from experiments.core.params import parse_key
 from experiments.models import Circuit, CircuitGraph, Dataset
 from workers.record.circuit_graphs import CircuitGraphReport, GraphNode, read_circuit_graph
@@ -69,10 +70,9 @@ def list_graphs(circuit: Circuit) -> QuerySet[CircuitGraph]:
 
 
 def read_section(
-    circuit: Circuit, members: Sequence[MemberView], asked: str, *, may_ask: bool, typed: Mapping[str, Any]
+    circuit: Circuit, members: Sequence[MemberView], asked: str, *, may_ask: bool, form: MeasureGraph
 ) -> dict[str, Any]:
-    """Return the content of the section; `asked` is the key of a graph, `typed` the content of a refused form, with
-    its `problem`."""
+    """Return the content of the section; `asked` is the key of a graph."""
     rows = list(list_graphs(circuit)[:MAX_LINKS])
     shown = next((each for each in rows if each.pk == parse_key(asked)), None) or next(iter(rows), None)
     why_not = explain_unmeasurable(circuit, [each.row for each in members])
@@ -87,10 +87,9 @@ def read_section(
         "why_not": why_not,
         "may_ask": may_ask and not why_not and bool(datasets),
         "may_stop": may_ask,
-        "datasets": datasets,
+        "form": form.offer(circuit, datasets),
         "has_classes": classes is not None,
         "class_names": list(classes.names) if classes else [],
-        "typed": {"dataset": compatibility.dataset_for(circuit.network), "class": "", **typed},
     }
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import compare, graph_actions, lists
+from experiments.circuits.forms import MeasureGraph
 from experiments.circuits.graph_drawing import write_effect
 from experiments.circuits.pages import render_circuit
 from experiments.core import access
@@ -17,6 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
 from experiments.models import Circuit
 
 TYPED = 1_000
@@ -28,11 +30,13 @@ def ask_for_graph(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask a worker to measure the graph; if refused, show the page again with the input."""
     actor = Actor.of(request, graph_actions.ASKS)
     row = get_object_or_404(lists.list_circuits(), pk=pk)
-    typed = {name: clean_text(request.POST.get(name, ""), TYPED) for name in ("dataset", "class")}
+    typed = {name: clean_text(request.POST.get(name, ""), TYPED) for name in ("dataset", "target")}
     try:
-        graph = graph_actions.ask_for_graph(actor, row, typed["dataset"], typed["class"])
+        graph = graph_actions.ask_for_graph(actor, row, typed["dataset"], typed["target"])
     except ActionRefused as refusal:
-        return render_circuit(request, row, {}, 400, graph_typed=typed | {"problem": str(refusal)})
+        form = MeasureGraph(request.POST)
+        add_refusal(form, refusal)
+        return render_circuit(request, row, status=400, graph_form=form)
     return redirect(graph)
 
 

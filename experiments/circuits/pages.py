@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, compare, graph, graph_actions, lists, runs
+from experiments.circuits.forms import ChangeCircuit, MeasureGraph
 from experiments.circuits.members import draft_places, find_network
 from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
@@ -21,6 +22,7 @@ from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
 from experiments.units.chosen import put_together, read_places
 from experiments.units.tiles import read_tiles
@@ -54,19 +56,20 @@ def circuit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show members by layer, their graph, and a table; htmx gets the graph alone, while a worker measures it."""
     access.require(request)
     template = "circuits/graph.html" if request.htmx.target == graph.SECTION else PAGE
-    return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), {}, template=template)
+    return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), template=template)
 
 
 def render_circuit(
     request: HttpRequest,
     row: Circuit,
-    typed: dict[str, Any],
+    *,
     status: int = 200,
-    graph_typed: Mapping[str, Any] | None = None,
+    form: ChangeCircuit | None = None,
+    graph_form: MeasureGraph | None = None,
+    problem: str = "",
     template: str = PAGE,
 ) -> HttpResponse:
-    """Render the page; `typed` is the content of a refused form, with its problem; `graph_typed` the same for the
-    graph's form."""
+    """Render the page, with a refused form if there is one."""
     user = access.require(request)
     members = lists.view_members(row, SystemNameMasker(user))
     role = access.role_in(request) or 0
@@ -75,7 +78,7 @@ def render_circuit(
     context: dict[str, Any] = runs.describe_study(row.network, runs.number_of(row), row, request.GET.get("check", ""))
     context |= {
         "circuit": row,
-        "graph": graph.read_section(row, members, asked, may_ask=may_measure, typed=graph_typed or {}),
+        "graph": graph.read_section(row, members, asked, may_ask=may_measure, form=graph_form or MeasureGraph()),
         "worker": worker_status.has_worker(),
         "others": compare.list_others(row),
         "members": members,
@@ -85,9 +88,8 @@ def render_circuit(
         "suited": dataset_for(row.network),
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
-        "max_name": actions.MAX_NAME,
-        "max_note": actions.MAX_NOTE,
-        "typed": {"name": row.name, "note": row.note} | typed,
+        "form": form or ChangeCircuit(initial={"name": row.name, "note": row.note}),
+        "problem": problem,
         "breadcrumbs": [
             ("Units", reverse("units")),
             ("Circuits", reverse("circuits")),
@@ -161,7 +163,9 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the name or note."""
     actor = Actor.of(request, actions.CHANGES)
     typed = {field: request.POST.get(field, "") for field in ("name", "note")}
-    return _change(request, pk, lambda: actions.rename_circuit(actor, pk, typed["name"], typed["note"]), typed)
+    return _change(
+        request, pk, lambda: actions.rename_circuit(actor, pk, typed["name"], typed["note"]), ChangeCircuit(typed)
+    )
 
 
 @require_POST
@@ -169,16 +173,21 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove the members that are ticked."""
     actor = Actor.of(request, actions.CHANGES)
     chosen = {parse_key(each) for each in request.POST.getlist("member")}
-    return _change(request, pk, lambda: actions.remove_members(actor, pk, chosen), {})
+    return _change(request, pk, lambda: actions.remove_members(actor, pk, chosen))
 
 
-def _change(request: HttpRequest, pk: int, act: Callable[[], object], typed: dict[str, str]) -> HttpResponse:
-    """Change the circuit; if refused, show the page again with the input."""
+def _change(
+    request: HttpRequest, pk: int, act: Callable[[], object], form: ChangeCircuit | None = None
+) -> HttpResponse:
+    """Change the circuit; if refused, show the page again with the reason and the input."""
     row = get_object_or_404(lists.list_circuits(), pk=pk)
     try:
         act()
     except InvalidInput as refusal:
-        return render_circuit(request, row, typed | {"problem": str(refusal), "field": refusal.field}, status=400)
+        if form is None:
+            return render_circuit(request, row, problem=str(refusal), status=400)
+        add_refusal(form, refusal)
+        return render_circuit(request, row, form=form, status=400)
     return redirect(row)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, searches
+from experiments.circuits.forms import FindCircuit, KeepFound
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
@@ -19,6 +17,7 @@ from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
 from experiments.models import CircuitSearch, Dataset, Layer
 
 PAGE_SIZE = 50
@@ -33,7 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the form and earlier searches."""
     access.require(request)
     typed = {name: clean_text(request.GET.get(name, ""), TYPED) or usual for name, usual in FIELDS.items()}
-    return _render_searches(request, typed)
+    return _render_searches(request, FindCircuit(initial=typed))
 
 
 @require_POST
@@ -50,26 +49,27 @@ def ask(request: HttpRequest) -> HttpResponse:
         dataset = searches.find_dataset(layer, typed["dataset"])
         return redirect(actions.search_circuit(actor, layer, dataset, question))
     except InvalidInput as refusal:
-        return _render_searches(request, typed | {"problem": str(refusal), "field": refusal.field or ""}, status=400)
+        form = FindCircuit(request.POST)
+        add_refusal(form, refusal)
+        return _render_searches(request, form, status=400)
 
 
-def _read_count(name: str, text: str) -> int:
+def _read_count(noun: str, text: str, field: str = "") -> int:
     found = parse_number(text)
     if found is None:
-        raise InvalidInput(f"Write the number of {name} as a whole number.", name)
+        raise InvalidInput(f"Write the number of {noun} as a whole number.", field or noun)
     return found
 
 
-def _render_searches(request: HttpRequest, typed: Mapping[str, str], status: int = 200) -> HttpResponse:
+def _render_searches(request: HttpRequest, form: FindCircuit, status: int = 200) -> HttpResponse:
     rows = searches.list_searches()
-    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE)
+    page, layers = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE), searches.list_layers()
     context = {
         "rows": rows[page.start : page.end],
         "page": page,
-        "typed": typed,
-        "layers": searches.list_layers(),
+        "form": form.offer(layers, Dataset.objects.filter(available=True).defer("broken")),
+        "layers": layers,
         "classes": searches.list_classes(),
-        "datasets": Dataset.objects.filter(available=True).defer("broken"),
         "may_ask": (access.role_in(request) or 0) >= actions.CHANGES,
         "breadcrumbs": _list_breadcrumbs(),
     }
@@ -84,10 +84,12 @@ def _list_breadcrumbs() -> list[tuple[str, str]]:
 def search(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the result; htmx gets that part, while a worker measures."""
     access.require(request)
-    return _render_search(request, get_object_or_404(searches.list_searches(), pk=pk), {})
+    return _render_search(request, get_object_or_404(searches.list_searches(), pk=pk))
 
 
-def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, Any], status: int = 200) -> HttpResponse:
+def _render_search(
+    request: HtmxRequest, row: CircuitSearch, form: KeepFound | None = None, status: int = 200
+) -> HttpResponse:
     may_ask = (access.role_in(request) or 0) >= actions.CHANGES
     drawn = searches.draw_search(row, SystemNameMasker(access.require(request)))
     context = {
@@ -96,8 +98,7 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
         "may_ask": may_ask,
         "may_stop": may_ask,
         "worker": worker_status.has_worker(),
-        "max_name": actions.MAX_NAME,
-        "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
+        "form": form or KeepFound(initial={"name": row.target, "count": drawn.kept if drawn else 0}),
         "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],
         "progress": notify.read_progress(row.job),
     }
@@ -112,9 +113,10 @@ def keep(request: HtmxRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(searches.list_searches(), pk=pk)
     name, count = request.POST.get("name", ""), request.POST.get("count", "")
     try:
-        circuit = actions.keep_found(actor, row, name, _read_count("members", count))
+        circuit = actions.keep_found(actor, row, name, _read_count("members", count, "count"))
     except InvalidInput as refusal:
-        typed = {"name": name[:TYPED], "count": count[:TYPED], "problem": str(refusal)}
-        return _render_search(request, row, typed, status=400)
+        form = KeepFound(request.POST)
+        add_refusal(form, refusal)
+        return _render_search(request, row, form, status=400)
     messages.success(request, f"Created “{circuit.name}”.")
     return redirect(circuit)

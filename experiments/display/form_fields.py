@@ -8,6 +8,7 @@ from django import forms
 from django.forms.boundfield import BoundField
 from django.utils.html import format_html
 
+from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.display.number_format import count_noun
 
 
@@ -42,6 +43,12 @@ class LiveForm(forms.Form):
             for name, messages in self.errors.items()
             for message in messages
         ]
+
+
+def add_refusal(form: forms.Form, refusal: ActionRefused) -> None:
+    """Put the reason why an action was refused beside its field, or above the form if it has none."""
+    field = refusal.field if isinstance(refusal, InvalidInput) else ""
+    form.add_error(field if field in form.fields else None, str(refusal))
 
 
 def offer_counted(rows: Iterable[tuple[str, str, int]]) -> list[tuple[str, str]]:

@@ -81,18 +81,18 @@ def bring_files(
 ) -> tuple[list[Import], list[tuple[str, str]]]:
     """Queue one import per file and return (imports, refused files as (name, reason)). `typed` applies to all files; a
     refused file does not block the others. Raises InvalidInput if every file is refused."""
-    if problem := form.problem_with(kind, typed, actor.person):
-        raise InvalidInput(problem)
+    typed = form.fill_form(kind, actor.person, typed).check()
     if not files:
-        raise InvalidInput("Choose a file that is not empty.")
+        raise InvalidInput("Choose a file that is not empty.", "file")
     if len(files) > form.AT_ONCE:
-        raise InvalidInput(f"{len(files)} files at once are too many: choose at most {form.AT_ONCE}.")
+        raise InvalidInput(f"{len(files)} files at once are too many: choose at most {form.AT_ONCE}.", "file")
     # Check all files before the first one is stored
     looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
     left = [(each.name or "file", refused) for each, refused in looked if refused]
     if len(left) == len(files):
         # With a single file the reason needs no name
-        raise InvalidInput(left[0][1] if len(left) == 1 else " ".join(f"{name}: {why}" for name, why in left[:5]))
+        why = left[0][1] if len(left) == 1 else " ".join(f"{name}: {why}" for name, why in left[:5])
+        raise InvalidInput(why, "file")
     return [_keep_file(actor, each, kind, typed) for each, refused in looked if not refused], left
 
 

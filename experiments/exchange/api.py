@@ -19,9 +19,9 @@ from experiments.api.fields import NO_NUL, Body, Id, JobProgress, RowOut, UserNa
 from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
-from experiments.exchange import actions, form
+from experiments.exchange import actions
 from experiments.exchange.downloads import own_exports, send_file
-from experiments.models import Export, Import, ImportKind, Role, TokenScope
+from experiments.models import Export, Import, Role, TokenScope
 
 router = Router(tags=["Exports"])
 IMPORTS = ["Imports"]
@@ -220,5 +220,4 @@ def read_import(request: HttpRequest, pk: Id) -> ImportOut:
 def bring_files(
     request: HttpRequest, user: User, about: About, files: list[UploadedFile]
 ) -> tuple[list[Import], list[tuple[str, str]]]:
-    typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
-    return actions.bring_files(Actor.behind(request, user), about.kind, typed, files)
+    return actions.bring_files(Actor.behind(request, user), about.kind, about.dict(), files)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
+from django import forms
+from django.forms.boundfield import BoundField
 from django.http import QueryDict
+from django.utils.html import format_html
 
 from experiments.core.params import clean_text
 from experiments.core.system_names import SystemNameMasker
@@ -15,7 +18,7 @@ from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.export_query import KNOWN, LOOKS
 from experiments.gallery.lists import FILTERS as GALLERY_FILTERS
 from experiments.models import CheckStatus, Export, ReviewQueue, Study
-from experiments.models.exchange import ExportSubject
+from experiments.models.exchange import ExportSubject, list_formats
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
 from experiments.reviews.lists import SHOWS
@@ -56,6 +59,11 @@ _OTHERS = index_filters(
     Filter("names", "Names of people", None, str, choices=[("yes", "Shown")]),
 )
 """Filters of exports alone."""
+_BUNDLE = format_html(
+    '{} <span class="quiet">to read offline, to import, or to open with <code>inspect view</code></span>',
+    ExportSubject.BUNDLE.label,
+)
+_SUBJECTS = [(each.value, _BUNDLE if each == ExportSubject.BUNDLE else each.label) for each in ExportSubject]
 _STATUSES: Mapping[str, Iterable[Choice]] = {
     ExportSubject.CHECKS: CheckStatus.choices,
     ExportSubject.QUEUES: queue_lists.STATUSES.items(),
@@ -63,15 +71,34 @@ _STATUSES: Mapping[str, Iterable[Choice]] = {
 }
 
 
-@dataclass(frozen=True)
-class FilterField:
-    """A field of the form. Without `choices` it is a text field."""
+class ExportForm(forms.Form):
+    """What to export, in which format, and the filters that select its rows, filled in from a query."""
 
-    name: str
-    label: str
-    value: str
-    choices: list[tuple[str, str]] | None = None
-    hint: str = ""
+    what = forms.ChoiceField(widget=forms.RadioSelect)
+    format = forms.ChoiceField()
+
+    def __init__(self, what: ExportSubject, ending: str, query: str) -> None:
+        given = {name: clean_text(",".join(filter(None, values))) for name, values in QueryDict(query).lists()}
+        super().__init__(initial={**given, "what": what, "format": ending}, auto_id="export-%s")
+        cast("forms.ChoiceField", self.fields["what"]).choices = _SUBJECTS
+        formats = [(each.value, each.label) for each in list_formats(what)]
+        cast("forms.ChoiceField", self.fields["format"]).choices = formats
+        for each in _list_filters(what):
+            if each.name in KNOWN[what]:
+                self.fields[each.name] = _build_field(each, given)
+
+    @property
+    def filters(self) -> list[BoundField]:
+        return [field for field in self if field.name not in ("what", "format")]
+
+
+def _build_field(row: Filter, given: Mapping[str, str]) -> forms.Field:
+    choices = offer_choices(row, given, SystemNameMasker(None))
+    if choices is not None:
+        return forms.ChoiceField(label=row.label, choices=[("", "Any"), *choices], required=False)
+    kind = "date" if row.name in ("since", "until") else "text"
+    typed = forms.TextInput({"type": kind, "placeholder": row.hint, "autocomplete": "off"})
+    return forms.CharField(label=row.label, required=False, widget=typed)
 
 
 def describe_export(row: Export) -> str:
@@ -82,17 +109,6 @@ def describe_export(row: Export) -> str:
 def describe_query(what: str, query: str) -> str:
     given = {name: ",".join(values) for name, values in QueryDict(query).lists() if name not in LOOKS}
     return describe_filter(NOUNS.get(what, "rows"), given)
-
-
-def list_fields(what: ExportSubject, query: str) -> list[FilterField]:
-    """Return the fields that select the rows of an export, filled in from a query."""
-    given = {name: clean_text(",".join(filter(None, values))) for name, values in QueryDict(query).lists()}
-    names = SystemNameMasker(None)
-    return [
-        FilterField(each.name, each.label, given.get(each.name, ""), offer_choices(each, given, names), each.hint)
-        for each in _list_filters(what)
-        if each.name in KNOWN[what]
-    ]
 
 
 def _list_filters(what: ExportSubject) -> Iterable[Filter]:

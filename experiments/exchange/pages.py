@@ -18,10 +18,10 @@ from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.core.request_limits import UPLOAD
+from experiments.display.form_fields import add_refusal
 from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
-from experiments.exchange.export_words import describe_query, list_fields
+from experiments.exchange.export_words import ExportForm, describe_query
 from experiments.exchange.formats.format_words import FORMAT_WORDS
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Import, Role, SavedView, ViewedList, VisionModelRow
@@ -68,11 +68,9 @@ def _show_exports(
         problem = problem or str(error)
     context = {
         "what": what,
-        "whats": ExportSubject.choices,
-        "form": ending,
-        "formats": [(each.value, each.label) for each in formats],
+        "form": ExportForm(ExportSubject(what), ending, query[: actions.QUERY_CHARS]),
+        "format": ending,
         "about_format": FORMAT_WORDS.get(ending, ""),
-        "fields": list_fields(ExportSubject(what), query[: actions.QUERY_CHARS]),
         "words": describe_query(what, query[: actions.QUERY_CHARS]),
         "views": _list_views(user, ExportSubject(what)),
         "count": count,
@@ -141,15 +139,18 @@ def imports(request: HtmxRequest) -> HttpResponse:
     user = access.require(request, Role.RESEARCHER)
     if request.htmx.target == "import-list":
         return render(request, "exchange/imports/list.html", list_imports())
-    return render(request, "exchange/imports/page.html", _fill_imports(user, {}))
+    return render(request, "exchange/imports/page.html", _fill_imports(user))
 
 
-def _fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
-    """Return the context of the page. `more` may hold the typed fields and a problem. Only admins may choose an
-    owner."""
-    models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
-    owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
-    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **more, **list_imports()}
+def _fill_imports(user: User, filled: form.ImportForm | None = None) -> dict[str, Any]:
+    """Return the context of the page, with the refused form if there is one. Only admins may choose an owner."""
+    rows = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
+    models, owners = list(rows), list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
+    shown = {
+        f"{kind}_form": (filled if isinstance(filled, each) else each(kind, user)).offer(models, owners)
+        for kind, each in form.FORMS.items()
+    }
+    return {"models": models, "owners": owners, **shown, **list_imports()}
 
 
 def list_imports() -> dict[str, Any]:
@@ -171,13 +172,21 @@ def bring(request: HttpRequest) -> HttpResponse:
     """Start one import per file."""
     actor = Actor.of(request, Role.RESEARCHER)
     kind = request.POST.get("kind", "")
-    names = form.FIELDS[ImportKind(kind)] if kind in ImportKind.values else ()
-    typed = {name: request.POST.get(name, "").strip() for name in names}
     try:
-        _, left_out = actions.bring_files(actor, kind, typed, request.FILES.getlist("file"))
+        _, left_out = actions.bring_files(actor, kind, request.POST.dict(), request.FILES.getlist("file"))
     except InvalidInput as refused:
-        retry = {"problem": str(refused), "typed": typed, "problem_kind": kind if names else ""}
-        return render(request, "exchange/imports/page.html", _fill_imports(actor.person, retry), status=400)
+        return _refuse_import(request, actor.person, kind, refused)
     for name, why in left_out:
         messages.warning(request, f"{name} is left out. {why}")
     return redirect("imports")
+
+
+def _refuse_import(request: HttpRequest, user: User, kind: str, refused: InvalidInput) -> HttpResponse:
+    """Show the page with the refused form and the reason."""
+    filled = None
+    if kind in ImportKind.values:
+        filled = form.fill_form(kind, user, request.POST.dict())
+        if filled.is_valid():
+            add_refusal(filled, refused)
+    context = _fill_imports(user, filled) | {"problem": "" if filled else str(refused)}
+    return render(request, "exchange/imports/page.html", context, status=400)

@@ -117,9 +117,11 @@ def add_model(actor: Actor, name: str) -> Job:
 
 def add_dataset(actor: Actor, path: str, label: str, *, follow_links: bool = False) -> Job:
     """Make a worker inspect a folder on its disks. `follow_links` also reads targets of links outside the folder."""
-    if not 0 < len(path) <= PATH_CHARS or len(label) > LABEL_CHARS:
+    if not 0 < len(path) <= PATH_CHARS:
         words = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
-        raise InvalidInput(f"{words}characters, and a name in at most 200.", "place")
+        raise InvalidInput(f"{words}characters.", "place")
+    if len(label) > LABEL_CHARS:
+        raise InvalidInput(f"The name has {len(label):,} characters. Write at most {LABEL_CHARS}.", "label")
     links = {"follow_links": True} if follow_links else {}
     return _ask(actor, JobKind.DATASET, path, label=label, **links)
 

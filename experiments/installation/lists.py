@@ -10,6 +10,7 @@ from django.db.models import Count, Prefetch, Sum
 
 from experiments.core import notify, worker_status
 from experiments.installation.actions import NEEDS
+from experiments.installation.catalogue_forms import AddDataset, AddIndex, AddModel
 from experiments.installation.form import NewAutoencoder
 from experiments.installation.sparse_report import draw_report
 from experiments.models import (
@@ -41,8 +42,8 @@ def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str
     return {"jobs": found, "moving": any(job.is_moving for job in rows), "worker": worker_status.has_worker()}
 
 
-def models(role: Role) -> dict[str, Any]:
-    """Return the context of the Models page."""
+def models(role: Role, form: AddModel) -> dict[str, Any]:
+    """Return the context of the Models page with its form."""
     counted = VisionModelRow.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units"))
     rows = list(counted.order_by("-available", "name"))
     looking = notify.read_report("catalogue")
@@ -50,6 +51,7 @@ def models(role: Role) -> dict[str, Any]:
     jobs = _recent_jobs([JobKind.MODEL], role)
     return jobs | {
         "here": "settings-models",
+        "form": form,
         "list": "installation/models_list.html",
         "models": rows,
         "backbones": list(Backbone.objects.all()),
@@ -74,23 +76,18 @@ class ListedDataset:
         self.more_broken = max(0, row.broken_count - len(self.broken))
 
 
-def datasets(role: Role, chosen: Any) -> dict[str, Any]:
-    """Return the context of the Datasets page. `chosen` are the values of the index form, if any."""
+def datasets(role: Role, index_form: AddIndex, form: AddDataset) -> dict[str, Any]:
+    """Return the context of the Datasets page with its forms."""
     made = LayerIndex.objects.select_related("layer__model").defer("layer__names")
     rows = list(Dataset.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
-    available = list(VisionModelRow.objects.filter(available=True))
-    model = next((each for each in available if each.name == chosen.get("model")), next(iter(available), None))
     jobs = _recent_jobs([JobKind.DATASET, JobKind.INDEX], role)
     return jobs | {
         "moving": jobs["moving"] or not rows,
         "here": "settings-datasets",
         "list": "installation/datasets_list.html",
         "datasets": [ListedDataset(each) for each in rows],
-        "models": available,
-        "model": model,
-        "layers": list(model.layers.defer("names")) if model else [],
-        "picked": chosen.getlist("layers") if hasattr(chosen, "getlist") else [],
-        "chosen": chosen,
+        "index_form": index_form.offer(),
+        "form": form,
         "may_add": role >= Role.ADMIN,
         "may_index": role >= Role.RESEARCHER,
     }

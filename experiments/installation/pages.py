@@ -22,8 +22,10 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import read_answer
+from experiments.display.form_fields import add_refusal
 from experiments.display.label_checks import describe_check
 from experiments.installation import actions, activity, dashboard, lists, queue_status
+from experiments.installation.catalogue_forms import AddDataset, AddIndex, AddModel
 from experiments.installation.form import NewAutoencoder
 from experiments.judging.waiting import list_waiting
 from experiments.models import (
@@ -133,7 +135,8 @@ def models(request: HtmxRequest) -> HttpResponse:
     """Show models, backbones and toolsets. htmx gets the jobs, with the list once they are done."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     fragment = request.htmx.target == "work"
-    return render(request, "installation/work.html" if fragment else "installation/models.html", lists.models(role))
+    template = "installation/work.html" if fragment else "installation/models.html"
+    return render(request, template, lists.models(role, AddModel()))
 
 
 @require_safe
@@ -148,12 +151,12 @@ def layers(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def add_model(request: HttpRequest) -> HttpResponse:
     """Make a worker inspect a model. The page shows the result."""
-    actor, name = Actor.of(request, Role.ADMIN), request.POST.get("name", "").strip()
+    actor, form = Actor.of(request, Role.ADMIN), AddModel(request.POST)
     try:
-        actions.add_model(actor, name)
-    except ActionRefused as error:
-        context = lists.models(Role.ADMIN) | {"problem": str(error), "typed": name}
-        return render(request, "installation/models.html", context, status=400)
+        actions.add_model(actor, request.POST.get("name", "").strip())
+    except ActionRefused as refused:
+        add_refusal(form, refused)
+        return render(request, "installation/models.html", lists.models(Role.ADMIN, form), status=400)
     return redirect("settings-models")
 
 
@@ -181,7 +184,7 @@ def datasets(request: HtmxRequest) -> HttpResponse:
     role = access.role_of(access.require(request)) or Role.VIEWER
     templates = {"work": "installation/work.html", "index-layers": "installation/index_layers.html"}
     template = templates.get(request.htmx.target or "", "installation/datasets.html")
-    return render(request, template, lists.datasets(role, request.GET))
+    return render(request, template, lists.datasets(role, AddIndex.prefill(request.GET), AddDataset()))
 
 
 @require_POST
@@ -192,9 +195,10 @@ def add_dataset(request: HttpRequest) -> HttpResponse:
     follow_links = bool(request.POST.get("follow_links"))
     try:
         actions.add_dataset(actor, path, label, follow_links=follow_links)
-    except ActionRefused as error:
-        context = lists.datasets(Role.ADMIN, request.GET)
-        context |= {"problem": str(error), "typed": path, "typed_label": label, "follow_links": follow_links}
+    except ActionRefused as refused:
+        form = AddDataset(request.POST)
+        add_refusal(form, refused)
+        context = lists.datasets(Role.ADMIN, AddIndex.prefill(request.GET), form)
         return render(request, "installation/datasets.html", context, status=400)
     return redirect("settings-datasets")
 
@@ -214,8 +218,10 @@ def add_index(request: HttpRequest) -> HttpResponse:
     dataset, model, insist = sent.get("dataset", ""), sent.get("model", ""), bool(sent.get("insist"))
     try:
         actions.add_index(actor, dataset, model, sent.getlist("layers"), insist=insist)
-    except ActionRefused as error:
-        context = lists.datasets(actor.role or Role.RESEARCHER, sent) | {"index_problem": str(error)}
+    except ActionRefused as refused:
+        form = AddIndex(sent)
+        add_refusal(form, refused)
+        context = lists.datasets(actor.role or Role.RESEARCHER, form, AddDataset())
         return render(request, "installation/datasets.html", context, status=400)
     return redirect("settings-datasets")
 
@@ -263,7 +269,7 @@ def train_autoencoder(request: HttpRequest) -> HttpResponse:
             actions.train_several(actor, form.wishes)
             return redirect("settings-autoencoders")
         except InvalidInput as error:
-            form.add_error(error.field, str(error))
+            add_refusal(form, error)
     context = lists.autoencoders(actor.role or Role.RESEARCHER, form)
     return render(request, "installation/autoencoders.html", context, status=400)
 

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.errors import ActionRefused
 from experiments.core.paging import Page
+from experiments.display.form_fields import add_refusal
 from experiments.models import Role, Webhook, WebhookDelivery, WebhookEvent
 from experiments.webhooks import actions, lists
 from experiments.webhooks.form import WebhookForm
@@ -46,15 +47,10 @@ def add(request: HttpRequest) -> HttpResponse:
         try:
             row = actions.add(actor, **form.cleaned_data, site=request.build_absolute_uri("/").rstrip("/"))
         except ActionRefused as refusal:
-            _add_error(form, refusal)
+            add_refusal(form, refusal)
         else:
             return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
     return _show_all(request, form, 400)
-
-
-def _add_error(form: WebhookForm, refusal: ActionRefused) -> None:
-    field = refusal.field if isinstance(refusal, InvalidInput) else ""
-    form.add_error(field or None, str(refusal))
 
 
 @require_safe
@@ -94,7 +90,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             actions.change(actor, row, **form.cleaned_data)
         except ActionRefused as refusal:
-            _add_error(form, refusal)
+            add_refusal(form, refusal)
         else:
             messages.success(request, "The webhook is changed.")
             return redirect("settings-webhook", pk)

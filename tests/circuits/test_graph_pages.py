@@ -53,28 +53,28 @@ def ask(client: Client, row: Circuit, **form: str) -> Any:
 
 
 def test_it_is_asked_for_once(as_owner: Client, circuit: Circuit, photos: Dataset) -> None:
-    response = ask(as_owner, circuit, **{"class": "ball"})
+    response = ask(as_owner, circuit, target="ball")
     row = CircuitGraph.objects.get()
     assert response["Location"] == row.get_absolute_url()
     assert [each.unit for each in row.asked_members] == [7, 8, 1, 2]
     job = Job.objects.get()
     assert (job.kind, job.options, row.target) == ("graph", {"row": row.pk}, "ball")
-    ask(as_owner, circuit, **{"class": "0"})
+    ask(as_owner, circuit, target="0")
     assert Job.objects.count() == 1, "the same class by its number"
     Job.objects.update(status=JobStatus.STOPPED)
     assert "Measuring again starts from the beginning" in read(as_owner, circuit)
-    ask(as_owner, circuit, **{"class": "ball"})
+    ask(as_owner, circuit, target="ball")
     assert (CircuitGraph.objects.count(), Job.objects.count()) == (1, 2)
-    ask(as_owner, circuit, **{"class": "crane"})
+    ask(as_owner, circuit, target="crane")
     assert CircuitGraph.objects.first().target == "1", "a name that two classes have"
 
 
 def test_what_is_refused_is_told_beside_what_was_typed(as_owner: Client, circuit: Circuit, photos: Dataset) -> None:
-    refused = ask(as_owner, circuit, **{"class": "unicorn"})
+    refused = ask(as_owner, circuit, target="unicorn")
     page = html.unescape(refused.content.decode())
     assert (refused.status_code, "no class 'unicorn'" in page, 'value="unicorn"' in page) == (400, True, True)
     assert ask(as_owner, circuit, dataset="paintings").status_code == 400
-    assert ask(as_owner, circuit, **{"class": "9" * 30}).status_code == 400
+    assert ask(as_owner, circuit, target="9" * 30).status_code == 400
     assert not CircuitGraph.objects.exists()
 
 

@@ -17,7 +17,11 @@ from workers.errors import MaiaError
 KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY} | dict.fromkeys(
     (".csv", ".tsv", ".jsonl"), ImportKind.LABELS
 )
-NEEDED = {**form.NEEDED, ImportKind.HISTORY: ("model", "layer", "unit")}
+NEEDED: dict[ImportKind, tuple[str, ...]] = {
+    ImportKind.BUNDLE: (),
+    ImportKind.HISTORY: ("model", "layer", "unit"),
+    ImportKind.LABELS: ("model", "source"),
+}
 NAMES = ("model", "layer", "unit", "question", "backbone_model", "source", "units_from")
 
 

@@ -32,8 +32,8 @@ FILTER = Recipe(
             answer = as_owner.get("/api/v1/runs?toolset=exemplars").json()
             assert [each["id"] for each in answer["items"]] == [wanted.pk]
             assert list(export_query.select_rows(ExportSubject.RUNS, "toolset=exemplars")) == [wanted]
-            fields = {each.name: each for each in export_words.list_fields(ExportSubject.RUNS, "")}
-            assert (fields["toolset"].label, fields["toolset"].hint) == ("Toolset", "full")
+            field = export_words.ExportForm(ExportSubject.RUNS, "csv", "")["toolset"]
+            assert (field.label, field.field.widget.attrs["placeholder"]) == ("Toolset", "full")
             assert describe_filter("runs", {"toolset": "exemplars"}) == "Runs with toolset “exemplars”"
         ''',
     ),

@@ -1,0 +1,73 @@
+"""The forms of circuits. The actions check their values, for pages and API alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Self
+
+from django import forms
+
+from experiments.circuits.actions import MAX_NAME
+from experiments.core.compatibility import dataset_for
+from experiments.display.form_fields import NumberText
+from experiments.models import Circuit, Dataset, Layer
+
+
+def _text(**attrs: Any) -> forms.TextInput:
+    return forms.TextInput({"autocomplete": "off", **attrs})
+
+
+def _name_datasets(datasets: Iterable[Dataset]) -> list[tuple[str, str]]:
+    return [(each.key, (each.label or each.key)[:60]) for each in datasets]
+
+
+class FindCircuit(forms.Form):
+    """A class, a layer, and the images that show what the class depends on."""
+
+    target = forms.CharField(
+        label="Class", required=False, widget=_text(list="classes", placeholder="car", spellcheck="false")
+    )
+    layer = forms.CharField(required=False, widget=forms.Select)
+    dataset = forms.CharField(required=False, widget=forms.Select)
+    images = forms.CharField(required=False, widget=NumberText({"size": "5"}))
+    seeds = forms.CharField(required=False, widget=NumberText({"size": "4"}))
+
+    def offer(self, layers: Sequence[Layer], datasets: Iterable[Dataset]) -> Self:
+        """Fill the lists with what there is to choose from."""
+        by_model = [
+            (name, [(each.pk, f"{each.name}, {each.units:,} {each.plural}") for each in found])
+            for name, found in groupby(layers, lambda each: each.model.name)
+        ]
+        self.fields["layer"].widget = forms.Select(choices=[("", "Choose a layer"), *by_model])
+        self.fields["dataset"].widget = forms.Select(choices=[("", "The model's own"), *_name_datasets(datasets)])
+        return self
+
+
+class KeepFound(forms.Form):
+    """How many of the strongest members become a circuit, and its name."""
+
+    name = forms.CharField(required=False, widget=_text(maxlength=MAX_NAME))
+    count = forms.CharField(label="Members", required=False, widget=NumberText({"size": "4"}))
+
+
+class ChangeCircuit(forms.Form):
+    """Name and note of a circuit."""
+
+    name = forms.CharField(required=False, widget=forms.TextInput({"required": True}))
+    note = forms.CharField(required=False, widget=forms.Textarea({"rows": 3}))
+
+
+class MeasureGraph(forms.Form):
+    """The class whose logit is read, if the model knows classes, and the dataset."""
+
+    target = forms.CharField(
+        label="Class", required=False, widget=_text(list="graph-classes", placeholder="moved most", spellcheck="false")
+    )
+    dataset = forms.CharField(required=False, widget=forms.Select)
+
+    def offer(self, circuit: Circuit, datasets: Iterable[Dataset]) -> Self:
+        """Fill the list of datasets; the network's own is chosen first."""
+        self.initial.setdefault("dataset", dataset_for(circuit.network))
+        self.fields["dataset"].widget = forms.Select(choices=_name_datasets(datasets))
+        return self
