@@ -32,7 +32,7 @@ _THERE = frozenset({"412", "409", "PreconditionFailed", "ConditionalRequestConfl
 """Error codes of a write to a key that is taken, or being written at this moment. It is the same content."""
 _KEYS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"})
 _REFUSED = frozenset({"403", "AccessDenied", "Forbidden", "AllAccessDisabled"})
-_AGAIN = "What was begun goes on by itself once that is put right."
+_AGAIN = "Work resumes by itself once this is fixed."
 
 
 class Bucket(S3Storage):

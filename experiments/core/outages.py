@@ -43,7 +43,7 @@ _SQLITE = {
 _POSTGRES = {"55P03": _LOCKED, "40P01": _LOCKED, "53100": "There is no room left on the disk of the database."}
 _TOO_COMPLEX = "54"
 """Class of PostgreSQL's error codes for a statement that is too large."""
-_WAITS = "What waits goes on by itself once that is over; the worker's output says more."
+_WAITS = "Work resumes by itself once this is over. The worker's output has details."
 _TRY_AGAIN = (
     "This is no fault of your request: try again in a moment. If it stays like this, ask the operator of MAIA Web to  "
     "look at the log of the web server, which names the cause."

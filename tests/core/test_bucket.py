@@ -96,7 +96,7 @@ def test_of_several_writers_of_a_key_the_first_stays(object_store: ObjectStore, 
     [
         ({"keys": ("nobody", "knows")}, "MAIA_S3_ACCESS_KEY"),
         ({"keys": (KEYS[0], "wrong")}, "MAIA_S3_SECRET_KEY"),
-        ({"keys": READER}, "let the installation's keys read, write"),
+        ({"keys": READER}, "Let the installation's keys read, write"),
         ({"name": "nowhere-at-all"}, "no bucket 'nowhere-at-all'"),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_store_that_is_slow_or_gone_is_an_outage(object_store: ObjectStore, tm
     kept.save("ab/one.png", ContentFile(b"x"))
     object_store.signal(signal.SIGSTOP)
     try:
-        with pytest.raises(Outage, match=r"does not answer.*goes on by itself"):
+        with pytest.raises(Outage, match=r"does not answer.*resumes by itself"):
             content(kept, "ab/one.png")
     finally:
         object_store.signal(signal.SIGCONT)

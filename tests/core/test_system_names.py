@@ -130,7 +130,7 @@ def test_who_has_submitted_cannot_take_it_back_with_the_name_before_them(run: Ru
     queue = queued(run, first)
     judge(queue, first)
     assert actions.undoable(queue, first) is None
-    with pytest.raises(StateConflict, match="is open to you since you submitted"):
+    with pytest.raises(StateConflict, match="since you submitted, so your review cannot be undone"):
         actions.undo(Actor(first), queue)
     ordinary = queued(make_run(owner, status="concluded"), first)
     judge(ordinary, first)

@@ -226,15 +226,15 @@ def test_a_sum_varies_less_than_each_of_it_and_more_where_little_is_recorded() -
     for _ in range(sums):
         spread = forecast.PredictionInterval.of(rng.exponential(10, 30).tolist(), 20)
         assert spread is not None
-        held += rng.exponential(10, 20).sum() <= spread.high
+        held += rng.exponential(10, 20).sum() <= spread.upper
     assert 0.85 < held / sums < 0.95
     values = [10.0, 20.0, 30.0]
     few, many = forecast.PredictionInterval.of(values, 100), forecast.PredictionInterval.of(values * 20, 100)
     assert few is not None
     assert many is not None
     assert few.expected == many.expected == 2000.0
-    assert many.high < few.high
-    assert many.high < 100 * 25.0
+    assert many.upper < few.upper
+    assert many.upper < 100 * 25.0
     once = forecast.PredictionInterval.of([7.0], 3)
     assert once == forecast.PredictionInterval(21.0, 42.0)
     assert forecast.PredictionInterval.of([], 3) is None
@@ -262,7 +262,7 @@ def test_latents_are_a_field_of_spurious_features_alone(as_owner: Client, script
     page = as_owner.get(f"{address}64").content.decode()
     assert 'name="latents" value="64"' in page
     for wrong in ("1", "100000", "-1", "many"):
-        assert "Latents: " in as_owner.get(f"{address}{wrong}").content.decode()
+        assert '<a href="#id_latents">' in as_owner.get(f"{address}{wrong}").content.decode()
 
 
 def test_pages_act_and_say_why_they_do_not(as_owner: Client, evaluation: Evaluation, redis_url: str) -> None:

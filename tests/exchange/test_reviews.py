@@ -94,10 +94,10 @@ def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: ReviewQueue, 
 
 def test_both_are_asked_for_by_page_and_api(queue: ReviewQueue, reviewers: list[User], client: Any) -> None:
     client.force_login(reviewers[0])
-    assert "this holds 4 reviews" in client.get("/exports/?what=reviews").content.decode()
-    assert "this holds 18 measures" in client.get("/exports/?what=agreement").content.decode()
+    assert "This selection holds 4 reviews" in client.get("/exports/?what=reviews").content.decode()
+    assert "This selection holds 18 measures" in client.get("/exports/?what=agreement").content.decode()
     client.force_login(reviewers[2])
-    assert "this holds 0 reviews" in client.get("/exports/?what=reviews").content.decode()
+    assert "This selection holds 0 reviews" in client.get("/exports/?what=reviews").content.decode()
 
 
 # --- final verdicts -----------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
 
 def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, reviewers: list[User], client: Any) -> None:
     client.force_login(reviewers[2])
-    assert "this holds 2 final verdicts" in client.get("/exports/?what=verdicts").content.decode()
+    assert "This selection holds 2 final verdicts" in client.get("/exports/?what=verdicts").content.decode()
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -189,6 +189,6 @@ def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
     job, data = exported(reviewers[0], what, form)
     assert (job.status, bool(data)) == ("done", True)
     assert not actions.undoable(queue, reviewers[0])
-    with pytest.raises(StateConflict, match="have seen what others say"):
+    with pytest.raises(StateConflict, match="have seen other reviews"):
         actions.undo(Actor(reviewers[0]), queue)
     assert actions.undoable(queue, reviewers[1]), "who has seen nothing is not meant"

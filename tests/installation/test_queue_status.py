@@ -45,7 +45,7 @@ def sweep_of(owner: User, priority: int = 2, **fields: Any) -> Sweep:
     known = {"name": "All of layer4", "question": "What?", "task": "describe", "selection": {}, "priority": priority}
     sweep = Sweep.objects.create(owner=owner, **(known | fields))
     is_open = sweep.status == SweepStatus.RUNNING
-    RunQueue.objects.create(owner=owner, sweep=sweep, weight=priority, open=is_open)
+    RunQueue.objects.create(owner=owner, sweep=sweep, weight=priority, enabled=is_open)
     return sweep
 
 

@@ -95,5 +95,5 @@ def test_a_bucket_is_tried_out(use_bucket: Callable[..., Bucket], capsys: pytest
     assert "keeps what was written first" in capsys.readouterr().out
     assert list(bucket.list_names()) == []
     use_bucket(READER)
-    with pytest.raises(CommandError, match="let the installation's keys read, write and list"):
+    with pytest.raises(CommandError, match="Let the installation's keys read, write and list"):
         call_command("storage", "check")

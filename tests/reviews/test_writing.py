@@ -74,7 +74,7 @@ def test_a_researcher_gets_nothing(owner):
 def test_a_declined_item_goes_to_another(owner, first, second):
     queue = queue_of(owner, runs=1)
     review = taken(queue, first)
-    with pytest.raises(InvalidInput, match="Say why"):
+    with pytest.raises(InvalidInput, match="Give a reason"):
         actions.decline(Actor(first), review.item_id, "  ")
     actions.decline(Actor(first), review.item_id, "I made this run.")
     assert reservation.take(queue, first) is None
@@ -185,7 +185,7 @@ def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner,
 def test_a_run_that_went_on_is_told_and_the_draft_kept(owner, first):
     review = taken(queue_of(owner, runs=1), first)
     Run.objects.update(last_seq=7)
-    with pytest.raises(actions.NotSubmitted, match="2 events") as refused:
+    with pytest.raises(actions.NotSubmitted, match="2 new events") as refused:
         submit(review, first, seq=5, note="kept")
     assert refused.value.reason == "run"
     assert Review.objects.get().note == "kept"

@@ -112,7 +112,7 @@ def webhooks(owner: User) -> dict[str, int]:
 def swept(owner: User, status: str, of_run: str = "queued") -> Sweep:
     """A sweep of one unit."""
     row = Sweep.objects.create(name=status, owner=owner, task="describe", selection={}, status=status, planned=1)
-    RunQueue.objects.create(owner=owner, sweep=row, open=status == "running")
+    RunQueue.objects.create(owner=owner, sweep=row, enabled=status == "running")
     make_run(owner, sweep=row, status=of_run)
     return row
 

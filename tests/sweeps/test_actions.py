@@ -238,4 +238,4 @@ def test_an_older_job_of_a_sweep_leaves_it_to_the_newer(owner: User, swept: Swee
     assert Job.objects.count() == 2
     from workers.jobs import sweeps
 
-    assert "meanwhile" in sweeps.lay_out(older, lambda what, done, total: None)
+    assert "replaced by a newer one" in sweeps.lay_out(older, lambda what, done, total: None)

@@ -248,7 +248,7 @@ def test_a_secret_is_shown_once_and_stands_nowhere(as_admin: Client) -> None:
 def test_what_makes_no_sense_is_said_beside_its_field(as_admin: Client, field: str, value: Any) -> None:
     answer = as_admin.post("/settings/webhooks/add/", GOOD | {field: value})
     assert answer.status_code == 400
-    assert 'role="alert"' in answer.content.decode()
+    assert 'aria-invalid="true"' in answer.content.decode()
     assert not Webhook.objects.exists()
 
 
