@@ -216,7 +216,7 @@ def _storable(value: str | bool) -> str | bool:
 
 
 def _log(error: Exception) -> None:
-    """Log an error on one line: its text may come from the provider, or from an address that somebody made up."""
+    """Log an error on one line: its text may come from the provider, or from a made-up address."""
     log.warning("Single sign-on failed: %s: %.500r", type(error).__name__, str(error))
 
 

@@ -49,17 +49,17 @@ def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
 
 
 def _describe(form: NewEvaluation, kind: KindRow) -> None:
-    fields = form.fields
-    fields["units"].label = f"How many {kind.noun}"
-    fields["source"].help_text = "of labels for the same units, beside the agent" if kind.runs else "one or more"
-    fields["model"].help_text = _explain_empty_model(kind)
-    fields["judge"].help_text = "chooses by descriptions of words" if kind.families else "prefers labels two by two"
+    # Fields of a form that was checked are bound already: a label set on `form.fields` would be ignored
+    form["units"].label = f"How many {kind.noun}"
+    form["source"].help_text = "of labels for the same units, beside the agent" if kind.runs else "one or more"
+    form["model"].help_text = _explain_empty_model(kind)
+    form["judge"].help_text = "chooses by descriptions of words" if kind.families else "prefers labels two by two"
     if kind.families:
-        fields["layer"].label, fields["units"].help_text = "Families", "of each family"
+        form["layer"].label, form["units"].help_text = "Families", "of each family"
     elif "autoencoders" in kind.needs:
-        fields["units"].help_text = "and as many latents of each"
+        form["units"].help_text = "and as many latents of each"
     if "autoencoders" in kind.asks:
-        fields["layer"].help_text = "one; the last before the classes if empty"
+        form["layer"].help_text = "one; the last before the classes if empty"
 
 
 def _explain_empty_model(kind: KindRow) -> str:

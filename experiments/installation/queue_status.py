@@ -28,7 +28,7 @@ MAX_MODELS = 3
 SYNTHETIC = "synthetic neurons"
 """Replaces models whose units' names reveal what they respond to."""
 _ACTIVE = (Status.QUEUED.value, Status.RUNNING.value)
-_NOBODY = 0
+_IN_NO_QUEUE = 0
 """Key for runs that are in no queue."""
 
 
@@ -134,12 +134,12 @@ def read_waiting(names: SystemNameMasker) -> Waiting:
     for line in found:
         line.title = _entitle(line, names)
     _share_out(found)
-    without_flow = sum(row["count"] for row in rows if row["of"] == _NOBODY)
+    without_queue = sum(row["count"] for row in rows if row["of"] == _IN_NO_QUEUE)
     waiting_reason = Run.objects.filter(status__in=_ACTIVE).exclude(waiting_reason="").order_by()
     outages = (
         waiting_reason.values_list("waiting_reason").annotate(count=Count("pk")).order_by("-count", "waiting_reason")
     )
-    return Waiting(found, without_flow, list(outages[:MAX_OUTAGES]))
+    return Waiting(found, without_queue, list(outages[:MAX_OUTAGES]))
 
 
 def _count_active() -> QuerySet[Any, Any]:
@@ -155,7 +155,7 @@ def _count_active() -> QuerySet[Any, Any]:
     # SQLite would scan all runs to group by an indexed column, so no bare column is selected
     return (
         active.order_by()
-        .values("status", what=what, of=Coalesce("run_queue", Value(_NOBODY)))
+        .values("status", what=what, of=Coalesce("run_queue", Value(_IN_NO_QUEUE)))
         .annotate(
             count=Count("pk"),
             held=Count("pk", filter=held),

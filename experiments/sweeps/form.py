@@ -93,6 +93,11 @@ class NewSweep(SweepFields):
         except InvalidInput as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
+    @property
+    def has_bad_settings(self) -> bool:
+        """True if a field that the page folds has an error."""
+        return not self.errors.keys().isdisjoint({*DEFAULT_LIMITS, "dataset", "ablation"})
+
     def _check_ablation(self) -> None:
         for layer in self._chosen:
             if problem := explain_no_ablation(layer):

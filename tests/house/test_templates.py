@@ -33,6 +33,11 @@ def test_a_template_compiles_and_keeps_to_the_policy(path: Path) -> None:
     assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text)] == []
 
 
+def test_no_line_of_a_template_has_over_140_characters() -> None:
+    lines = [(name_of(path), line) for path in TEMPLATES for line in path.read_text().splitlines()]
+    assert [(name, line.strip()) for name, line in lines if len(line) > 140] == []
+
+
 def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
     """But for what the database calls its rows: those words stand in migrations."""
     named = re.compile(r"help_text=|verbose_name|= \"dataset\", ")

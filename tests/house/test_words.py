@@ -97,3 +97,21 @@ def test_phrases_that_were_given_up_do_not_come_back() -> None:
         for match in re.finditer(pattern, text)
     ]
     assert found == []
+
+
+DIALECT = re.compile(r"\b(nobody|somebody|whoever|but for)\b", re.IGNORECASE)
+
+
+def test_code_docs_and_pages_name_who_acts() -> None:
+    """The worker, the page, a reviewer: whoever reads should not have to guess."""
+    folders = [ROOT / name for name in ("docker", "experiments", "maia_web", "static", "templates", "workers")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md", ".html", ".js"}]
+    files += [*ROOT.glob("*.md")]
+    said = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files
+        if "migrations" not in path.parts
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if DIALECT.search(line)
+    ]
+    assert said == []
