@@ -110,7 +110,7 @@ def test_a_run_concludes_though_the_collector_is_down_and_its_spans_come_later(
         (line,) = [each.getMessage() for each in caplog.records if each.name == sender.__name__]
         assert f"127.0.0.1:{port}" in line
         assert "refused" in line
-        assert "runs go on" in line
+        assert "runs continue" in line
         with collecting(port) as back:
             assert here.wait_until_idle(PATIENCE)
             names = [each.name for each in back.spans]
