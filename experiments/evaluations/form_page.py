@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from experiments.core import compatibility, parts
 from experiments.evaluations.autoencoders import list_autoencoders
 from experiments.evaluations.form import NewEvaluation, list_judges
-from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
+from experiments.models import Backbone, Dataset, Layer, SparseAutoencoderRow, Toolset, VisionModelRow
 from workers.record.evaluation_kinds import IMAGES, EvaluationKind, KindRow
 
 _WHAT = ("model", "layer", "batch", "images", "units", "latents", "repeats", "seed", "dataset", "toolset")
@@ -72,8 +72,8 @@ def _explain_empty_model(kind: KindRow) -> str:
     return "one with planted biases if empty" if kind.key == EvaluationKind.BIAS else ""
 
 
-def _describe_autoencoder(row: Any) -> str:
-    place = f"{row.card.layer} of {row.card.model_key}, k {row.card.k}"
+def _describe_autoencoder(row: SparseAutoencoderRow) -> str:
+    place = f"{row.card['layer']} of {row.card['model_key']}, k {row.card['k']}"
     return format_html('{} <span class="quiet">{}</span>', row.model.name, place)
 
 

@@ -52,7 +52,7 @@ def test_a_circuit_is_asked_about_from_its_page(redis_url: str, owner: User) -> 
     with open_browser() as browser, served() as url:
         page = new_page(browser, url, client, errors)
         page.goto(f"{url}{circuit.get_absolute_url()}")
-        page.get_by_role("link", name="New run").click()
+        page.locator("#main").get_by_role("link", name="New run").click()
         expect(page.locator("#id_question")).to_have_value("What does a circuit of 3 members in toybox respond to?")
         page.get_by_label("Find a bias").check()  # a task about classes does not lead away from the circuit
         expect(page.locator("#id_layer")).to_have_value("circuit")

@@ -67,7 +67,7 @@ def test_each_item_of_the_agent_has_a_run_of_a_sweep_that_is_not_begun(owner: Us
     evaluation_type = plan(evaluation)
     sweep = Sweep.objects.get()
     assert (sweep.evaluation, sweep.owner, sweep.planned, sweep.created_runs) == (evaluation, owner, 2, 2)
-    assert (sweep.status, RunQueue.objects.get(sweep=sweep).open) == (SweepStatus.PAUSED, False)
+    assert (sweep.status, RunQueue.objects.get(sweep=sweep).enabled) == (SweepStatus.PAUSED, False)
     runs = list(Run.objects.order_by("sweep_place"))
     assert [(run.toolset, run.options["dataset"], run.options["label_check"]) for run in runs] == [
         ("toybox", "toybox", False)
@@ -113,7 +113,7 @@ def test_the_evaluation_alone_steers_its_sweep(owner: User, as_owner: Client) ->
     Job.objects.update(status="running")
     actions.stop(Actor(owner), evaluation)
     sweep.refresh_from_db()
-    assert (sweep.status, RunQueue.objects.get(sweep=sweep).open) == (SweepStatus.PAUSED, False)
+    assert (sweep.status, RunQueue.objects.get(sweep=sweep).enabled) == (SweepStatus.PAUSED, False)
     Job.objects.filter(pk=evaluation.job_id).update(status="stopped")
     actions.delete(Actor(owner), Evaluation.objects.get())
     sweep.refresh_from_db()
