@@ -106,6 +106,11 @@ def test_the_picker_names_the_range_and_makes_no_row_for_a_unit_that_does_not_ex
     assert not Unit.objects.exists()
 
 
+def test_the_picker_says_that_a_model_has_no_layers(as_owner: Client, layer: Layer) -> None:
+    VisionModelRow.objects.create(name="bare", revision="1")
+    assert "This model has no layers." in picker(as_owner, model="bare")
+
+
 def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
     as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:

@@ -40,7 +40,7 @@ FILES = (
     "gallery/test_image_page",
     "gallery/test_pages",
     "house/test_seeding",
-    "installation/test_waiting",
+    "installation/test_queue_status",
     "jobs/test_long",
     "maintenance/test_verification",
     "pairwise/test_judging",

@@ -103,7 +103,7 @@ def read_unit(
     """Return the selected units, and the newest runs on the first that ended in labels; or the error."""
     text = "" if values.get("unit") is None else str(values["unit"])
     if layer is None:
-        return {"written": text, "problem": "This model has no layers."}
+        return {"written": text, "problem": "This model has no layers.", "unit_names": []}
     # The names of synthetic neurons are what a run is to find
     shown = [] if compatibility.tells_truth(layer.model.name) else layer.names
     try:
