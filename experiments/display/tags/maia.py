@@ -24,6 +24,9 @@ register = template.Library()
 
 CHIP = '<span class="chip status-{}">{}{}</span>'
 DOT = SafeString('<span class="dot"></span>')
+POLL = (
+    'hx-get="{}" hx-trigger="every {}"{} hx-target="this" hx-swap="outerHTML" hx-sync="this:drop" data-while-visible'
+)
 MARKS = {"concluded": "check", "failed": "cross"}
 
 
@@ -133,6 +136,22 @@ def empty_state(content: str, title: str, url: str = "", action: str = "", *, pr
     """Say that nothing is here yet, or that nothing matches: the block says why, `action` is the one thing to do."""
     context = {"title": title, "words": content.strip(), "url": url, "action": action, "primary": primary}
     return render_to_string("display/empty.html", context)
+
+
+@register.simple_tag(takes_context=True)
+def poll(context: template.Context, every: str, url: str = "", *, select: str = "") -> SafeString:
+    """Write the attributes of an element that fetches itself again every so long: from the page, or from `url`.
+
+    `select` finds the element in a whole page.
+    """
+    selected = format_html(' hx-select="{}"', select) if select else ""
+    return format_html(POLL, url or context["request"].get_full_path(), every, selected)
+
+
+@register.inclusion_tag("display/fact.html")
+def fact(name: str, value: Any, *, mono: bool = False) -> dict[str, Any]:
+    """Show one row of a list of facts."""
+    return {"name": name, "value": value, "mono": mono}
 
 
 @register.simple_tag
