@@ -19,6 +19,9 @@ Condition = Callable[[str], Q]
 Choice = tuple[str, str]
 Choices = Callable[[Mapping[str, str], SystemNameMasker], Iterable[Choice]]
 WORDS_CHARS = 200
+WAITING, OPEN, CLOSED = "waiting", "open", "closed"
+JUDGING_STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
+"""Statuses of what people judge, as lists of it offer them."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,18 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
 def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
+
+
+def offer_owners(rows: QuerySet[Any]) -> ListFilter:
+    """Return the field for the owner of rows."""
+    owners = rows.order_by().values_list("owner__username", flat=True).distinct()
+    return ListFilter("owner", "Created by", offer_each(owners), "Anybody")
+
+
+def match_judging_status(text: str, waits: Q) -> Q:
+    """Return the condition for one of JUDGING_STATUSES; `waits` is the one for rows that wait for this person."""
+    status = require_known("status", text, JUDGING_STATUSES)
+    return waits if status == WAITING else Q(closed__isnull=status == OPEN)
 
 
 def equal(column: str) -> Condition:

@@ -13,14 +13,12 @@ from django.utils.html import format_html
 
 from experiments.core.params import clean_text
 from experiments.core.system_names import SystemNameMasker
-from experiments.display.narrowing import Choice, Filter, index_filters, offer_choices
+from experiments.display.narrowing import JUDGING_STATUSES, Choice, Filter, index_filters, offer_choices
 from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.export_query import KNOWN, LOOKS
 from experiments.gallery.lists import FILTERS as GALLERY_FILTERS
 from experiments.models import CheckStatus, Export, ReviewQueue, Study
 from experiments.models.exchange import ExportSubject, list_formats
-from experiments.pairwise import lists as trial_lists
-from experiments.reviews import queue_lists
 from experiments.reviews.lists import SHOWS
 from experiments.runs.filter_words import describe_filter
 from experiments.runs.filters import FILTERS
@@ -66,8 +64,8 @@ _BUNDLE = format_html(
 _SUBJECTS = [(each.value, _BUNDLE if each == ExportSubject.BUNDLE else each.label) for each in ExportSubject]
 _STATUSES: Mapping[str, Iterable[Choice]] = {
     ExportSubject.CHECKS: CheckStatus.choices,
-    ExportSubject.QUEUES: queue_lists.STATUSES.items(),
-    ExportSubject.TRIALS: trial_lists.STATUSES.items(),
+    ExportSubject.QUEUES: JUDGING_STATUSES.items(),
+    ExportSubject.TRIALS: JUDGING_STATUSES.items(),
 }
 
 

@@ -18,17 +18,16 @@ from experiments.display.narrowing import (
     ListFilter,
     Narrowed,
     contain_words,
+    match_judging_status,
     narrow_down,
     offer_each,
-    require_known,
+    offer_owners,
     sort_rows,
 )
 from experiments.display.run_pictures import THUMBNAIL
 from experiments.models import Backbone, Judge, Pair, PairwiseTrial, Vote
 from experiments.pairwise import judging
 
-WAITING, OPEN, CLOSED = "waiting", "open", "closed"
-STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
 NEWEST = "-created"
 SORTS: Mapping[str, Any] = {
     "created": F("created"),
@@ -76,7 +75,7 @@ def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
     told = ~SystemNameMasker(user).are_hidden_at(*_PLACE)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
-        "status": _by_status,
+        "status": lambda text: match_judging_status(text, Q(closed=None, left__gt=0)),
         "model": lambda text: _holds(Q(unit__layer__model__name=text) & told),
         "layer": lambda text: _holds(Q(unit__layer__name=text) & told),
         "owner": lambda text: Q(owner__username=text),
@@ -86,11 +85,6 @@ def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
 
 
 _PLACE = ("unit__layer__model__name", "unit__layer__name", "unit__number")
-
-
-def _by_status(text: str) -> Q:
-    status = require_known("status", text, STATUSES)
-    return Q(closed=None, left__gt=0) if status == WAITING else Q(closed__isnull=status == OPEN)
 
 
 def _holds(condition: Q) -> Q:
@@ -103,11 +97,10 @@ def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
     model = found.values.get("model", "")
     layers = pairs.filter(unit__layer__model__name=model).values_list("unit__layer__name", flat=True).distinct()
     models = pairs.values_list("unit__layer__model__name", flat=True).distinct()
-    owners = PairwiseTrial.objects.order_by().values_list("owner__username", flat=True).distinct()
     return [
         ListFilter("model", "Model", offer_each(models), clears="layer"),
         ListFilter("layer", "Layer", offer_each(layers), idle="" if model else "Choose a model first"),
-        ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
+        offer_owners(PairwiseTrial.objects.all()),
     ]
 
 

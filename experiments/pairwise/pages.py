@@ -19,6 +19,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import parse_float
+from experiments.display.narrowing import JUDGING_STATUSES
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
@@ -64,7 +65,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "columns": columns,
         "shown": columns.has,
         "fields": lists.list_filters(found, user),
-        "statuses": lists.STATUSES.items(),
+        "statuses": JUDGING_STATUSES.items(),
         "words": describe_filter("pairwise trials", found.values),
         "any": bool(rows) or PairwiseTrial.objects.exists(),
         "may_judge": role >= Role.REVIEWER,

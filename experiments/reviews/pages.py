@@ -22,6 +22,7 @@ from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display import verdicts
+from experiments.display.narrowing import JUDGING_STATUSES
 from experiments.display.run_pictures import find_pictures
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Review, ReviewQueue, ReviewState, Role
@@ -81,7 +82,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "columns": columns,
         "shown": columns.has,
         "fields": queue_lists.list_filters(found, user),
-        "statuses": queue_lists.STATUSES.items(),
+        "statuses": JUDGING_STATUSES.items(),
         "words": describe_filter("review queues", found.values),
         "any": bool(rows) or ReviewQueue.objects.exists(),
         "mine": dict.fromkeys(queues_of(user).values_list("pk", flat=True)),

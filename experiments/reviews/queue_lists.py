@@ -18,17 +18,15 @@ from experiments.display.narrowing import (
     ListFilter,
     Narrowed,
     contain_words,
+    match_judging_status,
     narrow_down,
-    offer_each,
-    require_known,
+    offer_owners,
     sort_rows,
 )
 from experiments.display.run_pictures import RunPicture, find_pictures
 from experiments.models import Outcome, ReviewItem, ReviewQueue, Run
 from experiments.reviews.lists import run_fields, with_items
 
-WAITING, OPEN, CLOSED = "waiting", "open", "closed"
-STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
 NEWEST = "-created"
 SORTS: Mapping[str, Any] = {
     "created": F("created"),
@@ -52,7 +50,7 @@ def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
     names = SystemNameMasker(user)
     conditions: Mapping[str, Condition] = {
         "q": contain_words("name"),
-        "status": lambda text: _by_status(text, user),
+        "status": lambda text: match_judging_status(text, _wait_for(user)),
         "model": lambda text: _holds(Q(run__model=text) & ~names.are_hidden("run__")),
         "layer": lambda text: _holds(Q(run__layer=text) & ~names.are_hidden("run__")),
         "backbone": lambda text: _holds(Q(run__backbone=text)),
@@ -66,20 +64,14 @@ def _holds(condition: Q) -> Q:
     return Q(Exists(ReviewItem.objects.filter(condition, queue=OuterRef("pk")).order_by()))
 
 
-def _by_status(text: str, user: User) -> Q:
-    status = require_known("status", text, STATUSES)
-    if status == WAITING:
-        return Q(pk__in=blindness.waiting(user).order_by().values("queue"))
-    return Q(closed__isnull=status == OPEN)
+def _wait_for(user: User) -> Q:
+    return Q(pk__in=blindness.waiting(user).order_by().values("queue"))
 
 
 def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
     """Return the filter fields with their choices."""
-    owners = ReviewQueue.objects.order_by().values_list("owner__username", flat=True).distinct()
-    return [
-        *run_fields(Run.objects.filter(review_items__isnull=False), found, SystemNameMasker(user)),
-        ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
-    ]
+    fields = run_fields(Run.objects.filter(review_items__isnull=False), found, SystemNameMasker(user))
+    return [*fields, offer_owners(ReviewQueue.objects.all())]
 
 
 # --- what they hold ---

@@ -24,9 +24,7 @@ register = template.Library()
 
 CHIP = '<span class="chip status-{}">{}{}</span>'
 DOT = SafeString('<span class="dot"></span>')
-POLL = (
-    'hx-get="{}" hx-trigger="every {}"{} hx-target="this" hx-swap="outerHTML" hx-sync="this:drop" data-while-visible'
-)
+POLL = 'hx-get="{}" hx-trigger="every {}"{} hx-target="this" hx-swap="outerHTML" hx-sync="this:drop" data-while-visible'
 MARKS = {"concluded": "check", "failed": "cross"}
 
 
