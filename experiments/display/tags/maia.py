@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from experiments.core import parts
@@ -25,6 +25,7 @@ register = template.Library()
 CHIP = '<span class="chip status-{}">{}{}</span>'
 DOT = SafeString('<span class="dot"></span>')
 MARKS = {"concluded": "check", "failed": "cross"}
+_HEADS = {"#": ' class="number">{}', "*": ' class="pictures"><span class="sr-only">{}</span>'}
 
 
 for _written in (
@@ -133,6 +134,36 @@ def empty_state(content: str, title: str, url: str = "", action: str = "", *, pr
     """Say that nothing is here yet, or that nothing matches: the block says why, `action` is the one thing to do."""
     context = {"title": title, "words": content.strip(), "url": url, "action": action, "primary": primary}
     return render_to_string("display/empty.html", context)
+
+
+@register.simple_block_tag
+def shown_once(content: str, noun: str, text: str) -> SafeString:
+    """Show a new secret or link with a Copy button; the block says what it is for."""
+    return render_to_string("display/shown_once.html", {"noun": noun, "text": text, "words": content})
+
+
+@register.simple_tag
+def table_head(*columns: str) -> SafeString:
+    """Write the head of a table. "#" before a title: a column of numbers; "*": of pictures, whose title is hidden."""
+    titles = ((_HEADS.get(each[:1], ">{}"), each.lstrip("#*")) for each in columns)
+    cells = format_html_join(
+        "", "{}", ((format_html(f'<th scope="col"{shape}</th>', title),) for shape, title in titles)
+    )
+    return format_html("<thead><tr>{}</tr></thead>", cells)
+
+
+@register.simple_tag
+def poll(url: str, every: str = "1500ms", select: str = "", **given: Any) -> SafeString:
+    """Write the attributes of an element that htmx replaces by what `url`, with the parameters `given`, answers."""
+    attributes = {
+        "hx-get": f"{url}{parameters(**given)}",
+        "hx-trigger": f"every {every}",
+        "hx-select": select,
+        "hx-target": "this",
+        "hx-swap": "outerHTML",
+        "hx-sync": "this:drop",
+    }
+    return format_html("{} data-while-visible", format_html_join(" ", '{}="{}"', filter(all, attributes.items())))
 
 
 @register.simple_tag
