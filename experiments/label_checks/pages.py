@@ -103,7 +103,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
     actor = Actor.of(request, actions.STARTS)
     of_run, of_label = _find_subject(run, label)
     names = SystemNameMasker(actor.person)
-    form = StartCheck(request.POST or None)
+    form = StartCheck(request.POST if request.method == "POST" else None)
     if request.method == "POST":
         try:
             if of_run is not None:
