@@ -9,9 +9,9 @@ from experiments.display.form_fields import NumberText
 from experiments.label_checks.questions import MAX_JUDGES
 from experiments.label_checks.requests import PEOPLE
 
-_USUAL = "toybox knows its scenes; elsewhere a network or a language model, as this installation is set"
+_DEFAULT_JUDGE = "toybox knows its scenes; elsewhere a network or a language model, as this installation is set"
 _EXPLAINED = (
-    ("", "The usual judge", _USUAL),
+    ("", "The usual judge", _DEFAULT_JUDGE),
     (PEOPLE, "People", "reviewers are shown about 70 images, one after the other"),
 )
 _JUDGES = [(key, format_html('{} <span class="quiet">{}</span>', *words)) for key, *words in _EXPLAINED]
