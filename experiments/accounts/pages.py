@@ -162,13 +162,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
             made = actions.make_token(actor, **form.cleaned_data)
         except StateConflict as error:
             form.add_error(None, str(error))
+    token, address = made[1] if made else "YOUR-TOKEN", request.build_absolute_uri(f"{reverse('api:root')}me")
     context: dict[str, Any] = {
         "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MAX_TOKENS]),
         "form": form if made is None else TokenForm(),
         "made": made,
-        "address": request.build_absolute_uri(f"{reverse('api:root')}me"),
+        "command": f'curl -H "Authorization: Bearer {token}" {address}',
         "mcp_address": (mcp_address := request.build_absolute_uri(f"{reverse('overview')}mcp")),
-        "mcp_configuration": _configure_mcp(mcp_address, made[1] if made else "YOUR-TOKEN"),
+        "mcp_configuration": _configure_mcp(mcp_address, token),
     }
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 

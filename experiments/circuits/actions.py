@@ -31,7 +31,7 @@ from workers.record.circuits import find_size_problem
 CHANGES = Role.RESEARCHER
 MAX_NAME = 80
 MAX_NOTE = 2_000
-TARGET = Target("circuit", "name", MAX_NAME, "Circuit of this network")
+TARGET = Target("circuit", "Circuits", "name", MAX_NAME, "Circuit of this network")
 
 
 @transaction.atomic

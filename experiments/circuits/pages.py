@@ -12,26 +12,23 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, compare, graph, graph_actions, lists, runs
-from experiments.circuits.forms import ChangeCircuit, MeasureGraph
+from experiments.circuits.forms import ChangeCircuit, ChooseDataset, CompareCircuits, ImportCircuit, MeasureGraph
 from experiments.circuits.members import draft_places, find_network
 from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.compatibility import dataset_for
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.form_fields import add_refusal
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
-from experiments.units.chosen import put_together, read_places
+from experiments.units.chosen import ChooseTarget, put_together, read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MAX_MEMBERS
 
 PAGE_SIZE = 50
 PAGE = "circuits/circuit.html"
-TYPED = 10_000
-"""Maximum characters read of a form field."""
 
 
 @require_safe
@@ -45,7 +42,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": lists.draw_rows(rows[page.start : page.end], names),
         "page": page,
         "network": network,
-        "may_bring": (access.role_in(request) or 0) >= actions.CHANGES,
+        "form": ImportCircuit() if (access.role_in(request) or 0) >= actions.CHANGES else None,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
     }
     return render(request, "circuits/index.html", context)
@@ -75,17 +72,17 @@ def render_circuit(
     role = access.role_in(request) or 0
     may_ask, asked = role >= actions.CHANGES, request.GET.get("graph", "")
     may_measure = role >= graph_actions.ASKS
+    datasets, others = list(Dataset.objects.filter(available=True)), compare.list_others(row)
     context: dict[str, Any] = runs.describe_study(row.network, runs.number_of(row), row, request.GET.get("check", ""))
     context |= {
         "circuit": row,
         "graph": graph.read_section(row, members, asked, may_ask=may_measure, form=graph_form or MeasureGraph()),
         "worker": worker_status.has_worker(),
-        "others": compare.list_others(row),
+        "compare_form": CompareCircuits(others, row, is_fixed=True) if others else None,
         "members": members,
         "columns": lists.group_by_layer(row, members),
         "may_ask": may_ask,
-        "datasets": list(Dataset.objects.filter(available=True)),
-        "suited": dataset_for(row.network),
+        "exemplars_form": ChooseDataset(auto_id="exemplars-%s").offer(row, datasets) if datasets else None,
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
         "form": form or ChangeCircuit(initial={"name": row.name, "note": row.note}),
@@ -121,8 +118,8 @@ def add(request: HttpRequest) -> HttpResponse:
     try:
         row = _put_together(request, actor, places)
     except InvalidInput as refusal:
-        return _render_add(request, actor, places, str(refusal), status=400)
-    return redirect(row) if row else _render_add(request, actor, places, "")
+        return _render_add(request, actor, places, refusal)
+    return redirect(row) if row else _render_add(request, actor, places)
 
 
 def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]]) -> Circuit | None:
@@ -139,23 +136,24 @@ def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, 
 
 
 def _render_add(
-    request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], problem: str, status: int = 200
+    request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], refusal: InvalidInput | None = None
 ) -> HttpResponse:
     """Show the chosen units, each of which can be left out, and the circuits for them."""
     shown = places[:MAX_MEMBERS]
     networks = {find_network(layer.model) for layer, _ in shown}
+    form = ChooseTarget(actions.TARGET, lists.list_circuits_for(actor.person, actor.role, networks), request.POST)
+    if refusal:
+        add_refusal(form, refusal)
     context = {
         "tiles": read_tiles(shown, SystemNameMasker(actor.user)),
         "count": len(places),
         "networks": sorted(networks),
         "most": MAX_MEMBERS,
-        "choices": lists.list_circuits_for(actor.person, actor.role, networks),
-        "typed": request.POST.get("name", "")[:TYPED],
+        "form": form,
         "target": actions.TARGET,
-        "problem": problem,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits")), ("Add", "")],
     }
-    return render(request, "circuits/add.html", context, status=status)
+    return render(request, "circuits/add.html", context, status=400 if refusal else 200)
 
 
 @require_POST

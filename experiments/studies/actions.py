@@ -20,7 +20,7 @@ from experiments.units.chosen import Target
 CHANGES = Role.RESEARCHER
 MAX_TITLE = 120
 MAX_TEXT = 20_000
-TARGET = Target("study", "title", MAX_TITLE, "Study")
+TARGET = Target("study", "Studies", "title", MAX_TITLE, "Study")
 
 
 @dataclass(frozen=True)

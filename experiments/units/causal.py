@@ -18,6 +18,7 @@ from experiments.display.number_format import percent
 from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
 from experiments.models import CausalCheck, Dataset, Layer
+from experiments.units.forms import OTHER, AskCausalCheck
 from experiments.units.unit_ranges import format_ranges
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
@@ -26,9 +27,6 @@ MAX_CHECKS = 10
 """Maximum checks that a page links to, the newest."""
 MAX_TYPED = 2_000
 """Maximum characters of a list of units."""
-OTHER = "other"
-CHANGES = (("0", "Ablate"), ("2", "Double"), (OTHER, "Other factor"))
-REFERENCES = (("zero", "zero"), ("mean", "the unit's mean"))
 _MEASURES = {
     "kl": "KL divergence of the class probabilities from the model's own, in nats",
     "binary_kl": "KL divergence from the model's own, summed over classes, in nats",
@@ -46,7 +44,7 @@ def read_question(layer: Layer, number: int, sent: Mapping[str, Any]) -> CausalQ
     factor = parse_float(sent.get("factor") if change == OTHER else change)
     if factor is None:
         raise InvalidInput("Write the factor as a number from 0 to 10, such as 0.5.", "factor")
-    units = read_units(layer, number, sent.get("others") or "")
+    units = read_units(layer, number, sent.get("others") or "", "others")
     return check_question(layer, CausalQuestion(units, factor, sent.get("reference") or "zero"))
 
 
@@ -57,20 +55,20 @@ def check_question(layer: Layer, question: CausalQuestion) -> CausalQuestion:
     return question
 
 
-def read_units(layer: Layer, number: int, others: str) -> tuple[int, ...]:
+def read_units(layer: Layer, number: int, others: str, field: str = "units") -> tuple[int, ...]:
     """Return the unit and those that are changed with it, given as ranges such as "3,5-8"; ascending. Raises
     InvalidInput."""
     if len(others) > MAX_TYPED:
-        raise InvalidInput(f"Write the other units in at most {MAX_TYPED:,} characters, such as 3,5-8.", "units")
+        raise InvalidInput(f"Write the other units in at most {MAX_TYPED:,} characters, such as 3,5-8.", field)
     numbers = {number}
     for part in filter(str.strip, others.split(",")):
         found = _STRETCH.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
         if last < first:
-            raise InvalidInput(f"“{part.strip()[:40]}” names no units. Write numbers such as 3,5-8.", "units")
+            raise InvalidInput(f"“{part.strip()[:40]}” names no units. Write numbers such as 3,5-8.", field)
         if last >= layer.units:
             raise InvalidInput(
-                f"{layer.name} has no unit {last}. Name units from 0 to {layer.units - 1:,}, such as 3,5-8.", "units"
+                f"{layer.name} has no unit {last}. Name units from 0 to {layer.units - 1:,}, such as 3,5-8.", field
             )
         numbers.update(range(first, last + 1))
     return tuple(sorted(numbers))
@@ -115,10 +113,9 @@ class DrawnCausalCheck:
 
 
 def read_section(
-    layer: Layer, number: int, dataset: Dataset | None, asked: str, *, may_ask: bool, typed: Mapping[str, Any]
+    layer: Layer, number: int, dataset: Dataset | None, asked: str, *, may_ask: bool, form: AskCausalCheck
 ) -> dict[str, Any]:
-    """Return the content of the section; `asked` is the key of a check, `typed` the content of a refused form, with
-    its `problem`."""
+    """Return the content of the section; `asked` is the key of a check."""
     rows = CausalCheck.objects.filter(changed_units__layer=layer, changed_units__number=number)
     checks = list(rows.select_related("layer__model", "dataset", "job")[:MAX_CHECKS])
     shown = next((each for each in checks if each.pk == parse_key(asked)), None) or next(iter(checks), None)
@@ -133,9 +130,7 @@ def read_section(
         "why_not": why_not,
         "may_ask": may_ask and not why_not and dataset is not None and dataset.available,
         "may_stop": may_ask,
-        "changes": CHANGES,
-        "references": REFERENCES,
-        "typed": {"change": "0", "reference": "zero", **typed},
+        "form": form,
     }
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Model
+from django.forms.boundfield import BoundField
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
+from experiments.core import access
 from experiments.core.errors import StateConflict
 from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
-from experiments.models import Layer, Run
+from experiments.models import Layer, Role, Run
 from experiments.units.unit_ranges import read_stretches
 from workers.record.statuses import ENDED, Status
 
@@ -30,9 +35,50 @@ class Target:
     the name of the list of existing ones."""
 
     noun: str
+    plural: str
     field: str
     longest: int
     offered: str
+
+
+class ChooseTarget(forms.Form):
+    """A name for a new circuit or study, or one of those that the user may change, `choices`."""
+
+    def __init__(self, target: Target, choices: Iterable[Any], sent: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sent, auto_id=f"{target.noun}-%s")
+        self.target, options = target, [(each.pk, f"{each} ({each.size})") for each in choices]
+        attributes = {"maxlength": target.longest, "placeholder": target.field.capitalize(), "required": not options}
+        self.fields[target.field] = forms.CharField(
+            label=f"New {target.noun}", required=False, widget=forms.TextInput(attributes)
+        )
+        if options:
+            offered = forms.Select(choices=options)
+            self.fields[target.noun] = forms.CharField(label=target.offered, required=False, widget=offered)
+
+    @property
+    def new(self) -> BoundField:
+        return self[self.target.field]
+
+    @property
+    def existing(self) -> BoundField | None:
+        return self[self.target.noun] if self.target.noun in self.fields else None
+
+
+def describe_sets(
+    context: Any, target: Target, rows: Iterable[Any], offer: Callable[[User, Role | None], Iterable[Any]], place: str
+) -> dict[str, Any]:
+    """Return what a unit's page shows: the circuits or studies that contain the unit, and the form that adds it."""
+    request = context["request"]
+    user, role = request.user, access.role_in(request)
+    may_add = isinstance(user, User) and (role or 0) >= Role.RESEARCHER
+    return {
+        "target": target,
+        "rows": rows,
+        "form": ChooseTarget(target, offer(user, role)) if may_add else None,
+        "action": reverse(f"{target.noun}-add"),
+        "place": place,
+        "csrf_token": context.get("csrf_token"),
+    }
 
 
 def read_numbers(given: QueryDict, layer: Layer) -> list[int]:

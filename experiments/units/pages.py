@@ -22,12 +22,14 @@ from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.answers import read_answer
 from experiments.display.evidence import read_evidence
+from experiments.display.form_fields import add_refusal
 from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, causal, drawing, lists
+from experiments.units.forms import AskCausalCheck
 from experiments.units.states import UnitState, dead, state_of
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 from workers.record.statuses import Status
@@ -70,7 +72,7 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
     access.require(request)
     if layer_name == ACTIVATION_LAYER:
         return redirect("circuit-studied", name, number)
-    return _render_unit(request, lists.find_layer(name, layer_name, number), number, {})
+    return _render_unit(request, lists.find_layer(name, layer_name, number), number)
 
 
 @require_POST
@@ -83,15 +85,17 @@ def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) 
         question = causal.read_question(row, number, typed)
         check = actions.ask_for_causal_check(actor, row, typed.get("dataset", ""), question)
     except ActionRefused as refusal:
-        return _render_unit(request, row, number, typed | {"problem": str(refusal)}, status=400)
+        form = AskCausalCheck(row, typed)
+        add_refusal(form, refusal)
+        return _render_unit(request, row, number, form, status=400)
     query = urlencode([("dataset", check.dataset.key), ("causal", str(check.pk))])
     return redirect(f"{reverse('unit', args=[name, layer_name, number])}?{query}#causal")
 
 
 def _render_unit(
-    request: HtmxRequest, row: Layer, number: int, typed: Mapping[str, str], status: int = 200
+    request: HtmxRequest, row: Layer, number: int, form: AskCausalCheck | None = None, status: int = 200
 ) -> HttpResponse:
-    """Render the page; `typed` is the content of a refused causal check form, with its problem."""
+    """Render the page, with a refused form of a causal check if there is one."""
     role = access.role_in(request) or Role.VIEWER
     names = SystemNameMasker(request.user)
     context: dict[str, Any] = {
@@ -106,7 +110,8 @@ def _render_unit(
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     asked, may_ask = request.GET.get("causal", ""), role >= Role.RESEARCHER
-    context["causal"] = causal.read_section(row, number, context.get("dataset"), asked, may_ask=may_ask, typed=typed)
+    form, dataset = form or AskCausalCheck(row), context.get("dataset")
+    context["causal"] = causal.read_section(row, number, dataset, asked, may_ask=may_ask, form=form)
     if request.htmx.target == CAUSAL:
         return render(request, "units/causal.html", context)
     known = _read_known(request, row, number, context["exemplar_mean"], names)
@@ -192,8 +197,11 @@ def _read_known(
         "evidence": evidence,
         "concluded": None if layer.takes_images else of_unit.filter(status=Status.CONCLUDED).first(),
         "hypotheses": lists.list_last_hypotheses(runs),
-        "before": number - 1 if number else None,
-        "after": number + 1 if number + 1 < layer.units else None,
+        "neighbours": [
+            way
+            for way in (("Previous", "prev", "k", number - 1), ("Next", "next", "j", number + 1))
+            if 0 <= way[-1] < layer.units
+        ],
         "breadcrumbs": lists.list_breadcrumbs(layer.model, layer, number),
     }
 

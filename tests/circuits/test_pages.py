@@ -68,7 +68,8 @@ def test_what_was_chosen_is_shown_again_when_it_is_refused(as_owner: Client, res
         page = html.unescape(response.content.decode())
         assert (response.status_code, said in page) == (400, True)
         assert all(f'value="{each}" checked' in page for each in chosen)
-        assert f'value="{name}"' in page
+        assert not name or f'name="name" value="{name}"' in page
+        assert ("circuit-name_error" in page) == (name != "both"), "beside the name, if that is what is wrong"
     assert not Circuit.objects.exists()
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from experiments.core import parts
@@ -26,6 +26,7 @@ CHIP = '<span class="chip status-{}">{}{}</span>'
 DOT = SafeString('<span class="dot"></span>')
 POLL = 'hx-get="{}" hx-trigger="every {}"{} hx-target="this" hx-swap="outerHTML" hx-sync="this:drop" data-while-visible'
 MARKS = {"concluded": "check", "failed": "cross"}
+_HEADS = {"#": ' class="number">{}', "*": ' class="pictures"><span class="sr-only">{}</span>'}
 
 
 for _written in (
@@ -137,19 +138,36 @@ def empty_state(content: str, title: str, url: str = "", action: str = "", *, pr
 
 
 @register.simple_tag(takes_context=True)
-def poll(context: template.Context, every: str, url: str = "", *, select: str = "") -> SafeString:
+def poll(context: template.Context, every: str, url: str = "", *, select: str = "", **given: Any) -> SafeString:
     """Write the attributes of an element that fetches itself again every so long: from the page, or from `url`.
 
-    `select` finds the element in a whole page.
+    `select` finds the element in a whole page; `given` are parameters of `url`.
     """
     selected = format_html(' hx-select="{}"', select) if select else ""
-    return format_html(POLL, url or context["request"].get_full_path(), every, selected)
+    address = url or context["request"].get_full_path()
+    return format_html(POLL, f"{address}{parameters(**given)}", every, selected)
 
 
 @register.inclusion_tag("display/fact.html")
 def fact(name: str, value: Any, *, mono: bool = False) -> dict[str, Any]:
     """Show one row of a list of facts."""
     return {"name": name, "value": value, "mono": mono}
+
+
+@register.simple_block_tag
+def shown_once(content: str, noun: str, text: str) -> SafeString:
+    """Show a new secret or link with a Copy button; the block says what it is for."""
+    return render_to_string("display/shown_once.html", {"noun": noun, "text": text, "words": content})
+
+
+@register.simple_tag
+def table_head(*columns: str) -> SafeString:
+    """Write the head of a table. "#" before a title: a column of numbers; "*": of pictures, whose title is hidden."""
+    titles = ((_HEADS.get(each[:1], ">{}"), each.lstrip("#*")) for each in columns)
+    cells = format_html_join(
+        "", "{}", ((format_html(f'<th scope="col"{shape}</th>', title),) for shape, title in titles)
+    )
+    return format_html("<thead><tr>{}</tr></thead>", cells)
 
 
 @register.simple_tag
