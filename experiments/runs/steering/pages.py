@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -45,16 +45,38 @@ def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, st
     return redirect(run)
 
 
+class MessageForm(forms.Form):
+    """A message to the agent. The browser keeps what is written until it is sent."""
+
+    text = forms.CharField(
+        label="Message to agent",
+        help_text="It reads this with its next message; everybody sees it in the transcript, with your name.",
+        required=False,
+        widget=forms.Textarea(
+            {
+                "rows": 2,
+                "maxlength": actions.MAX_CHARS,
+                "required": True,
+                "placeholder": "What should it look at, or do otherwise?",
+                "data-send": True,
+            }
+        ),
+    )
+
+    def __init__(self, run: Run, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="note-%s")
+        self.fields["text"].widget.attrs["data-keep"] = f"note-{run.pk}"
+
+
 @require_POST
 def note(request: HtmxRequest, pk: int) -> HttpResponse:
     """Tell the agent something. If it would not read it, the text stays in its field."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    text = request.POST.get("text", "")
     try:
-        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
+        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, request.POST.get("text", ""))
     except ActionRefused as refused:
         run.refresh_from_db()
-        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MAX_CHARS}
+        context = {"run": run, "refused": str(refused), "message": MessageForm(run, request.POST)}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
         return render(request, template, context, status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
