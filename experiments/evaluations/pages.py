@@ -38,7 +38,7 @@ from experiments.evaluations.results import headline, name_scores, read_prepared
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, Role
 from experiments.pairwise import of_evaluation, sources
-from experiments.pairwise.actions import MANAGES
+from experiments.pairwise.actions import MANAGES, make_trial_of
 from experiments.pairwise.lists import trials as list_trials
 from experiments.sweeps import lists as sweeps
 from workers.record.evaluation_kinds import KINDS
@@ -115,7 +115,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = _find(pk)
     if request.htmx.target != PROGRESS:
-        return render_evaluation(request, pk)
+        return _render_evaluation(request, pk)
     context = _read_progress(request, row) | {"swapped": True}
     context["result"] = read_result(row, lists.list_hidden(row, SystemNameMasker(user)))
     response = render(request, "evaluations/progress.html", context)
@@ -147,7 +147,7 @@ def _read_progress(request: HttpRequest, row: Any) -> dict[str, Any]:
     }
 
 
-def render_evaluation(request: HttpRequest, pk: int, status: int = 200, **refused: forms.Form) -> HttpResponse:
+def _render_evaluation(request: HttpRequest, pk: int, status: int = 200, **refused: forms.Form) -> HttpResponse:
     """Render the page, with a refused form if there is one, by its name in the template."""
     user, row = access.require(request), _find(pk)
     names = SystemNameMasker(user)
@@ -303,7 +303,7 @@ def _do(
             messages.error(request, str(refusal))
             return redirect("evaluation", pk)
         add_refusal(form, refusal)
-    return render_evaluation(request, pk, 400, **{name: form}) if form and form.errors else redirect("evaluation", pk)
+    return _render_evaluation(request, pk, 400, **{name: form}) if form and form.errors else redirect("evaluation", pk)
 
 
 @require_POST
@@ -334,6 +334,25 @@ def repair(request: HttpRequest, pk: int) -> HttpResponse:
 def ask_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask people to label a quarter of the units."""
     return _do(request, pk, actions.ask_people)
+
+
+@require_POST
+def compare_labels(request: HttpRequest, pk: int) -> HttpResponse:
+    """Create a trial between its labels."""
+    actor = Actor.of(request, MANAGES)
+    row = get_object_or_404(Evaluation, pk=pk)
+    form = CompareLabels(row, request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            trial = make_trial_of(actor, row, given["source"], most=given["most"], judges_wanted=given["judges"])
+            return redirect(trial)
+        except InvalidInput as refusal:
+            add_refusal(form, refusal, sources="source", judges_wanted="judges")
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+            return redirect("evaluation", pk)
+    return _render_evaluation(request, pk, 400, labels_form=form)
 
 
 @require_POST

@@ -20,9 +20,7 @@ from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
 from experiments.display.form_fields import add_refusal
 from experiments.display.tables import ListColumn, choose_columns
-from experiments.evaluations.page_forms import CompareLabels
-from experiments.evaluations.pages import render_evaluation
-from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
+from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
 from experiments.pairwise.form import MAX_PAIRS, AskJudge, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
@@ -157,25 +155,6 @@ def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 # --- managing -------------------------------------------------------------------------------------------------
-
-
-@require_POST
-def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
-    """Create a trial between labels of an evaluation."""
-    actor = Actor.of(request, actions.MANAGES)
-    row = get_object_or_404(Evaluation, pk=evaluation)
-    form = CompareLabels(row, request.POST)
-    if form.is_valid():
-        given = form.cleaned_data
-        try:
-            made = actions.make_trial_of(actor, row, given["source"], most=given["most"], judges_wanted=given["judges"])
-            return redirect(made)
-        except InvalidInput as refusal:
-            add_refusal(form, refusal, sources="source", judges_wanted="judges")
-        except ActionRefused as refusal:
-            messages.error(request, str(refusal))
-            return redirect("evaluation", evaluation)
-    return render_evaluation(request, evaluation, 400, labels_form=form)
 
 
 @require_POST

@@ -17,7 +17,7 @@ from experiments.display.answers import render_answer
 from experiments.display.hypothesis_strips import Bearings
 from experiments.display.window import Gap, Piece
 from experiments.models import Event, Run
-from experiments.runs.steering.pages import MessageForm
+from experiments.runs.steering.forms import MessageForm
 
 PER_PAGE = 40
 """Events as they are kept."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -18,8 +16,8 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.display.number_format import dollars, thousands
 from experiments.models import Role, Run
-from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
+from experiments.runs.steering.forms import LimitsForm, MessageForm
 from workers.record import limits
 from workers.record.limits import DEFAULT_LIMITS
 
@@ -45,29 +43,6 @@ def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, st
     return redirect(run)
 
 
-class MessageForm(forms.Form):
-    """A message to the agent. The browser keeps what is written until it is sent."""
-
-    text = forms.CharField(
-        label="Message to agent",
-        help_text="It reads this with its next message; everybody sees it in the transcript, with your name.",
-        required=False,
-        widget=forms.Textarea(
-            {
-                "rows": 2,
-                "maxlength": actions.MAX_CHARS,
-                "required": True,
-                "placeholder": "What should it look at, or do otherwise?",
-                "data-send": True,
-            }
-        ),
-    )
-
-    def __init__(self, run: Run, data: QueryDict | None = None) -> None:
-        super().__init__(data, auto_id="note-%s")
-        self.fields["text"].widget.attrs["data-keep"] = f"note-{run.pk}"
-
-
 @require_POST
 def note(request: HtmxRequest, pk: int) -> HttpResponse:
     """Tell the agent something. If it would not read it, the text stays in its field."""
@@ -80,17 +55,6 @@ def note(request: HtmxRequest, pk: int) -> HttpResponse:
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
         return render(request, template, context, status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
-
-
-class LimitsForm(LimitFields):
-    """`seen` holds the limits that the form was filled with."""
-
-    why = forms.CharField(help_text="for the record", required=False, max_length=actions.WHY_CHARS)
-    seen = forms.JSONField(required=False)
-
-    def clean_seen(self) -> dict[str, Any] | None:
-        seen = self.cleaned_data["seen"]
-        return seen if isinstance(seen, dict) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
