@@ -45,9 +45,11 @@ class LiveForm(forms.Form):
         ]
 
 
-def add_refusal(form: forms.Form, refusal: ActionRefused) -> None:
-    """Put the reason why an action was refused beside its field, or above the form if it has none."""
+def add_refusal(form: forms.Form, refusal: ActionRefused, **names: str) -> None:
+    """Put the reason why an action was refused beside its field, or above the form if it has none. `names` are those
+    of parameters of the action whose fields are called otherwise."""
     field = refusal.field if isinstance(refusal, InvalidInput) else ""
+    field = names.get(field, field)
     form.add_error(field if field in form.fields else None, str(refusal))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
 
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.forms.boundfield import BoundField
 
 from experiments.api.fields import Finite, RowNumber, UnitNumber, Words
 from experiments.core import tagging
@@ -15,6 +16,7 @@ from experiments.core.params import MAX_COUNT
 from experiments.core.search_index import words
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import LiveForm, NumberText
 from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
@@ -36,9 +38,18 @@ SORTS = {
 }
 _PARAMETERS = [("", "Any image"), *((name, each.label) for name, each in ENGINE_PARAMETERS.items())]
 LIST_SORTS = ("recent", "strongest")
+MORE = (
+    *("model", "layer", "unit", "run", "low", "high", "owner", "tag"),
+    *("parameter", "parameter_low", "parameter_high", "differs"),
+)
+"""Fields that the page shows on request."""
 
 
-class Filters(forms.Form):
+def _decimal() -> NumberText:
+    return NumberText({"inputmode": "decimal"})
+
+
+class Filters(LiveForm):
     """Every field may be empty. Errors are in `problems`, and the input stays in its field. `FILTERS` gives the fields
     to the API and exports."""
 
@@ -51,14 +62,16 @@ class Filters(forms.Form):
     origin = forms.TypedChoiceField(
         label="Origin", required=False, choices=[("", "Any origin"), *Origin.choices()], coerce=Origin
     )
-    low = forms.FloatField(label="Activation from", required=False, help_text="lowest activation")
-    high = forms.FloatField(label="Activation to", required=False, help_text="highest activation")
-    model = forms.CharField(label="Model", required=False, max_length=200)
-    layer = forms.CharField(label="Layer", required=False, max_length=200)
-    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT)
-    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT)
-    owner = forms.CharField(label="Created by", required=False, max_length=150)
-    tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
+    low = forms.FloatField(label="Activation from", required=False, help_text="lowest activation", widget=_decimal())
+    high = forms.FloatField(label="Activation to", required=False, help_text="highest activation", widget=_decimal())
+    model = forms.CharField(
+        label="Model", required=False, max_length=200, widget=forms.Select({"data-clears": "layer"})
+    )
+    layer = forms.CharField(label="Layer", required=False, max_length=200, widget=forms.Select)
+    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT, widget=NumberText)
+    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT, widget=NumberText)
+    owner = forms.CharField(label="Created by", required=False, max_length=150, widget=forms.Select)
+    tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS, widget=forms.Select)
     differs = forms.BooleanField(
         label="Claims", required=False, help_text="true: only those whose claim is another number"
     )
@@ -68,8 +81,12 @@ class Filters(forms.Form):
         choices=_PARAMETERS,
         help_text="only images of the game engine with a value of this parameter",
     )
-    parameter_low = forms.FloatField(label="Parameter from", required=False, help_text="its lowest value")
-    parameter_high = forms.FloatField(label="Parameter to", required=False, help_text="its highest value")
+    parameter_low = forms.FloatField(
+        label="Parameter from", required=False, help_text="its lowest value", widget=_decimal()
+    )
+    parameter_high = forms.FloatField(
+        label="Parameter to", required=False, help_text="its highest value", widget=_decimal()
+    )
     sort = forms.ChoiceField(label="Order", required=False, choices=list(SORTS.items()))
 
     def clean_q(self) -> str:
@@ -90,12 +107,6 @@ class Filters(forms.Form):
         elif (low, high) != (None, None) and not given.get("parameter") and "parameter" not in self.errors:
             self.add_error("parameter", "Choose the parameter of the game engine that the values are of.")
         return given
-
-    @property
-    def problems(self) -> list[str]:
-        """Return sentences that name the field, the input and what is valid."""
-        named = {name: field.label or name for name, field in self.fields.items()}
-        return [f"{named[name]}: {message}" for name, messages in self.errors.items() for message in messages]
 
     def get(self, name: str) -> Any:
         """Return the value of a field; None or "" if it is empty."""
@@ -173,26 +184,33 @@ class Filters(forms.Form):
                 asked &= Q(**{f"{column}__{compare}": self.get(end)})
         return asked
 
-    def choices(self) -> dict[str, Any]:
-        """Return the choices of the form's lists."""
+    def offer(self, sorts: Iterable[str]) -> None:
+        """Fill the lists of the page's form. Its labels need no help."""
         model = self.data.get("model", "")
-        return {
-            "origins": Origin.choices(),
-            "parameters": _PARAMETERS,
-            "models": _with_current(VisionModelRow.objects.values_list("name", flat=True), model),
-            "layers": _with_current(
-                Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
-                self.data.get("layer", ""),
-            ),
-            "owners": _with_current(
-                User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
-                self.data.get("owner", ""),
-            ),
-            "tags": _with_current(
-                Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations)).values_list("name", flat=True),
-                self.data.get("tag", ""),
-            ),
+        in_use = Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations))
+        members = User.objects.filter(member__isnull=False).order_by("username")
+        offered = {
+            "model": VisionModelRow.objects.values_list("name", flat=True),
+            "layer": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
+            "owner": members.values_list("username", flat=True),
+            "tag": in_use.values_list("name", flat=True),
         }
+        for name, values in offered.items():
+            listed = _with_current(values, self.data.get(name, ""))
+            choices = [("", "Anybody" if name == "owner" else "Any"), *((each, each) for each in listed)]
+            cast("forms.Select", self.fields[name].widget).choices = choices
+        cast("forms.ChoiceField", self.fields["sort"]).widget.choices = [(name, SORTS[name]) for name in sorts]
+        if not model:
+            self.fields["layer"].widget.attrs["title"] = "Choose a model first"
+        for field in self:
+            field.help_text = ""
+        self["differs"].label = "Claimed another number than was measured"
+
+    @property
+    def more(self) -> list[BoundField]:
+        """The fields that the page shows on request; that of tags only if there are any."""
+        tags = cast("forms.Select", self.fields["tag"].widget).choices
+        return [self[name] for name in MORE if name != "tag" or len(list(tags)) > 1]
 
 
 def _read_field(name: str, row: forms.Field) -> Filter:

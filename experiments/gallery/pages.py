@@ -20,7 +20,7 @@ from experiments.display.parameter_plots import draw_parameters
 from experiments.gallery import observations
 from experiments.gallery.image_plot import draw_uses
 from experiments.gallery.images import FOREVER, find_usage, serve_image, serve_thumbnail
-from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
+from experiments.gallery.lists import LIST_SORTS, MORE, OF_FILES, SORTS, Filters
 from experiments.models import ExportSubject, Image
 from experiments.runs.filter_words import describe_filter
 from workers.record.events import ExperimentEnded
@@ -33,17 +33,12 @@ def index(request: HtmxRequest) -> HttpResponse:
     """Show both views; htmx gets the results alone."""
     filters = Filters(request.GET, SystemNameMasker(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
-    sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
+    filters.offer(LIST_SORTS if view else SORTS)
     context: dict[str, Any] = {
         "filters": filters,
         "view": view,
         "views": VIEWS.items(),
-        "sorts": sorts.items(),
-        "choices": filters.choices(),
-        "rest_open": any(
-            request.GET.get(name)
-            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs", "parameter")
-        ),
+        "rest_open": any(request.GET.get(name) for name in MORE),
         "words": describe_filter("experiments" if view else "images", _filled_in(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
     }

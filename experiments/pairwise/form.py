@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from django import forms
@@ -13,6 +13,7 @@ from experiments.core.params import MAX_COUNT
 from experiments.display.form_fields import LiveForm, NumberText, offer_counted
 from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
+from experiments.pairwise.lists import JudgeBackbone
 from experiments.pairwise.sampling import plan_pairs
 from experiments.pairwise.sources import LabelsBySource, LabelSource
 
@@ -21,6 +22,7 @@ MAX_PAIRS, DEFAULT_PAIRS = 2_000, 100
 DEFAULTS = {"most": str(DEFAULT_PAIRS), "repeats": "10", "known_answers": "10", "seed": "0"}
 OF_UNITS = ("circuits", "model", "layer", "unit", "q")
 WORDS = 10
+_AMOUNT = dict.fromkeys(("required", "invalid"), "Write an amount of money: 5 or 0.50.")
 CONCEPT = "concept"
 """Kind of a layer whose units respond to what their names say."""
 
@@ -89,6 +91,22 @@ class NewTrial(LiveForm):
         for word in self.cleaned_data["q"].split()[:WORDS]:
             found = found.filter(pk__in=Unit.objects.filter(labels__text__icontains=word).order_by().values("pk"))
         return found
+
+
+class AskJudge(forms.Form):
+    """A model that is to judge, and what it may cost."""
+
+    backbone = forms.CharField(required=False, widget=forms.Select)
+    cost = forms.FloatField(
+        label="At most, US dollars", initial=5, widget=NumberText({"inputmode": "decimal"}), error_messages=_AMOUNT
+    )
+    unpriced = forms.BooleanField(label="Without a known price", required=False)
+
+    def offer(self, backbones: Iterable[JudgeBackbone]) -> None:
+        """Fill the list, with why one is not ready."""
+        notes = ((each, "not ready" if each.lacks else "price unknown" if each.unpriced else "") for each in backbones)
+        choices = [(each.value, f"{each.label} ({note})" if note else each.label) for each, note in notes]
+        cast("forms.Select", self.fields["backbone"].widget).choices = choices
 
 
 def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:

@@ -18,12 +18,12 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import parse_float
+from experiments.display.form_fields import add_refusal
 from experiments.display.narrowing import JUDGING_STATUSES
 from experiments.display.tables import ListColumn, choose_columns
-from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
+from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
-from experiments.pairwise.form import MAX_PAIRS, NewTrial, draft_trial
+from experiments.pairwise.form import MAX_PAIRS, AskJudge, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
 from experiments.runs.filter_words import describe_filter
 
@@ -107,6 +107,12 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the settings and judges of a trial, and its results once it is closed."""
+    access.require(request)
+    return _render_trial(request, pk, AskJudge())
+
+
+def _render_trial(request: HtmxRequest, pk: int, form: AskJudge, status: int = 200) -> HttpResponse:
+    """Render the page, with a refused form if there is one. For htmx only the judges."""
     user = access.require(request)
     row = get_object_or_404(lists.trials(user), pk=pk)
     role = access.role_in(request) or Role.VIEWER
@@ -127,11 +133,13 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.htmx.target == JUDGES:
         return render(request, "pairwise/judges.html", context)
     backbones = lists.judge_backbones() if role >= actions.MANAGES and row.closed is None else []
+    form.offer(backbones)
     context |= {
         "kinds": [(label, kinds[kind]) for kind, label in PairKind.choices if kinds.get(kind)],
         "sources": name_sources(row),
         "units": QueryDict(row.query).items(),
         "mine": next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0),
+        "form": form,
         "backbones": backbones,
         "any_unpriced": any(each.unpriced for each in backbones),
         "blind": lists.BLIND["scripted"],
@@ -139,7 +147,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     if row.closed:
         found = results.trial_results(row)
         context |= {"results": found, "preference_plot": drawing.draw_preferences(found.together)}
-    return render(request, "pairwise/trial.html", context)
+    return render(request, "pairwise/trial.html", context, status=status)
 
 
 def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -151,36 +159,20 @@ def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 @require_POST
-def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
-    """Create a trial between labels of an evaluation."""
-    actor = Actor.of(request, actions.MANAGES)
-    row, sent = get_object_or_404(Evaluation, pk=evaluation), request.POST
-    most, judges = (parse_float(sent.get(name, "")) for name in ("most", "judges"))
-    try:
-        if most is None or judges is None or judges < 1:
-            raise InvalidInput("Write how many pairs and how many judges a pair as whole numbers, 1 or more.", "judges")
-        chosen = sent.getlist("source")
-        return redirect(actions.make_trial_of(actor, row, chosen, most=int(most), judges_wanted=int(judges)))
-    except (ActionRefused, OverflowError, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", evaluation)
-
-
-@require_POST
-def ask(request: HttpRequest, pk: int) -> HttpResponse:
+def ask(request: HtmxRequest, pk: int) -> HttpResponse:
     """Ask a backbone to judge, or to resume."""
     actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
-    typed = request.POST.get("cost", "")
-    limit = parse_float(typed)
-    if limit is None:
-        messages.error(request, f"“{typed[:40]}” is no amount of money: write it as 5 or 0.50.")
-        return redirect("pairwise-trial", pk)
-    try:
-        actions.ask_backbone(actor, pk, request.POST.get("backbone", ""), limit, unpriced="unpriced" in request.POST)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("pairwise-trial", pk)
+    form = AskJudge(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            actions.ask_backbone(actor, pk, given["backbone"], given["cost"], unpriced=given["unpriced"])
+        except InvalidInput as refusal:
+            add_refusal(form, refusal, cost_limit="cost")
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+    return _render_trial(request, pk, form, 400) if form.errors else redirect("pairwise-trial", pk)
 
 
 @require_POST

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -22,12 +23,41 @@ from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import add_refusal
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
+from experiments.models.review import LABEL_CHARS
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
-FINAL = ("verdict", "corrected_label", "reason")
 BEFORE, AFTER = 6, 14
 """Items listed before and after the current one."""
+
+
+class FinalVerdict(forms.Form):
+    """The action checks what it holds, for the page and the API alike."""
+
+    verdict = forms.CharField(required=False, widget=forms.RadioSelect)
+    corrected_label = forms.CharField(
+        help_text="if it should be another", required=False, widget=forms.TextInput({"maxlength": LABEL_CHARS})
+    )
+    reason = forms.CharField(
+        label="Why",
+        help_text="the author and the reviewers read it",
+        required=False,
+        widget=forms.Textarea({"rows": 3, "maxlength": actions.FINAL_CHARS, "required": True}),
+    )
+
+
+class DeclineItem(forms.Form):
+    """Why a reviewer leaves an item to another."""
+
+    reason = forms.CharField(
+        label="Why?",
+        help_text="The run goes to another reviewer; the owner of the queue reads your reason.",
+        required=False,
+        widget=forms.TextInput(
+            {"maxlength": actions.DECLINE_CHARS, "required": True, "placeholder": "I made this run myself"}
+        ),
+    )
 
 
 @require_GET
@@ -70,6 +100,13 @@ def _item_at(pk: int, position: int) -> ReviewItem:
     )
 
 
+def _render_refused(
+    request: HttpRequest, item: ReviewItem, user: User, status: int, typed: Mapping[str, Any] | None = None, **more: Any
+) -> HttpResponse:
+    """Render the page with what was typed, and what else was refused, by its name in the template."""
+    return render(request, "reviews/item.html", _page(item, user, typed) | more, status=status)
+
+
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of the full page."""
     return _focus(item, user, typed) | _read_side(item.queue, item.position, user)
@@ -99,6 +136,9 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         ],
         "lines": [(line, str(filled.get(line.name) or "")) for line in rubric.LINES],
         "filled": filled,
+        "texts": rubric.OpinionTexts(initial=filled, auto_id="rubric_%s"),
+        "final_form": FinalVerdict(auto_id="final_%s"),
+        "decline_form": DeclineItem(auto_id="decline_%s"),
         "own": rubric.in_words(mine) if mine else [],
         "scores": [str(score) for score in rubric.SCORES],
         "verdicts": [(*choice, key) for choice, key in zip(ReviewVerdict.choices, "avr", strict=True)],
@@ -234,6 +274,10 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     row = _item_at(pk, position)
     try:
         actions.decline(actor, row.pk, request.POST.get("reason", ""))
+    except InvalidInput as error:
+        form = DeclineItem(request.POST, auto_id="decline_%s")
+        add_refusal(form, error)
+        return _render_refused(request, row, actor.person, 422, decline_form=form)
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue)
@@ -260,15 +304,15 @@ def settle_item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Give the final verdict on an item."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
-    words = {name: request.POST.get(name, "") for name in FINAL}
+    form = FinalVerdict(request.POST, auto_id="final_%s")
     try:
-        actions.settle_item(actor, row.pk, words["verdict"], words["corrected_label"], words["reason"])
+        actions.settle_item(actor, row.pk, *(form.data.get(name, "") for name in form.fields))
+    except InvalidInput as error:
+        add_refusal(form, error)
+        return _render_refused(request, row, actor.person, 422, final_form=form)
     except ActionRefused as error:
         messages.warning(request, str(error))
-        if not isinstance(error, InvalidInput):
-            return redirect(row)
-        context = _page(row, actor.person) | {"final_typed": words}
-        return render(request, "reviews/item.html", context, status=422)
+        return redirect(row)
     messages.success(request, f"The final verdict on item {position} stands. Its author is told.")
     return redirect(row)
 
@@ -299,8 +343,8 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):
         elsewhere = rubric.in_words(kept) if kept else None
-        context = _page(item, user, request.POST) | {"elsewhere": elsewhere}
-        return render(request, "reviews/item.html", context, status=409)
+        texts = rubric.OpinionTexts(request.POST, auto_id="rubric_%s")
+        return _render_refused(request, item, user, 409, request.POST, elsewhere=elsewhere, texts=texts)
     return redirect(item)
 
 

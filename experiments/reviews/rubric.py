@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+
 from experiments.core.errors import InvalidInput
 from experiments.models import Review, ReviewVerdict
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
@@ -33,6 +35,13 @@ NAMES = tuple(line.name for line in LINES)
 TEXTS = {"corrected_label": LABEL_CHARS, "note": NOTE_CHARS}
 """Text fields -> maximum length."""
 FIELDS = (*NAMES, "verdict", *TEXTS)
+
+
+class OpinionTexts(forms.Form):
+    """What a reviewer writes beside the scores."""
+
+    corrected_label = forms.CharField(help_text="if it should be another", required=False, max_length=LABEL_CHARS)
+    note = forms.CharField(required=False, max_length=NOTE_CHARS, widget=forms.Textarea({"rows": 3}))
 
 
 class UnreadableOpinion(InvalidInput):

@@ -15,16 +15,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from experiments.core import access, compatibility, notify, worker_status
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused, InvalidFields
+from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput
 from experiments.core.paging import Page
 from experiments.core.spreadsheets import cell, csv_header, csv_line
 from experiments.core.sweep_totals import BUDGETS
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
 from experiments.display.run_pictures import find_pictures
-from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
+from experiments.models import Dataset, Layer, Role, Run, Sweep, Toolset, VisionModelRow
 from experiments.runs.lists import runs_from
 from experiments.sweeps import actions, drawing, lists, summaries
-from experiments.sweeps.fields import PRIORITIES
+from experiments.sweeps.fields import ChangeSweep
 from experiments.sweeps.forecast import predict, predict_rest
 from experiments.sweeps.form import NewSweep, list_agents
 from experiments.sweeps.selection import SelectionKind
@@ -158,6 +159,12 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
 @require_safe
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """Show its progress and findings so far; parts of it are polled while it runs."""
+    access.require(request)
+    return _render_sweep(request, pk)
+
+
+def _render_sweep(request: HttpRequest, pk: int, refused: ChangeSweep | None = None) -> HttpResponse:
+    """The page, with a refused form if there is one."""
     user = access.require(request)
     row, names = _find(pk), SystemNameMasker(user)
     role = access.role_in(request) or Role.VIEWER
@@ -202,9 +209,9 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "chosen_status": listed.values.get("status", ""),
         "may_change": role >= actions.STARTS and not row.evaluation_id and access.may_change(user, row.owner_id),
         "may_start": role >= actions.STARTS,
-        "priorities": PRIORITIES.items(),
+        "form": refused or ChangeSweep.of(row),
     }
-    return render(request, "sweeps/page.html", context)
+    return render(request, "sweeps/page.html", context, status=400 if refused else 200)
 
 
 def _name_unit(run: Run, names: SystemNameMasker) -> tuple[Run, str, str]:
@@ -247,15 +254,19 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
 # --- what is done to one ---
 
 
-def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpResponse:
-    """Do it, or say why not; back to its page."""
+def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any], form: ChangeSweep | None = None) -> HttpResponse:
+    """Do it, or say why not; back to its page, where a refused form keeps its input."""
     actor = Actor.of(request, actions.STARTS)
     get_object_or_404(Sweep.objects.only("pk"), pk=pk)
-    try:
-        act(actor)
-    except (ActionRefused, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("sweep", pk)
+    if form is None or form.is_valid():
+        try:
+            act(actor)
+        except ActionRefused as refusal:
+            if form is None or not isinstance(refusal, InvalidInput):
+                messages.error(request, str(refusal))
+                return redirect("sweep", pk)
+            add_refusal(form, refusal)
+    return _render_sweep(request, pk, form) if form and form.errors else redirect("sweep", pk)
 
 
 @require_POST
@@ -267,7 +278,8 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on, with another budget where one was typed."""
-    return _do(request, pk, lambda by: actions.resume(by, pk, _read_budget(request.POST)))
+    form = ChangeSweep(request.POST)
+    return _do(request, pk, lambda by: actions.resume(by, pk, form.budget), form)
 
 
 @require_POST
@@ -285,21 +297,5 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Another priority, another budget."""
-    return _do(request, pk, lambda by: actions.change(by, pk, _read_priority(request.POST), _read_budget(request.POST)))
-
-
-def _read_priority(given: QueryDict) -> SweepPriority | None:
-    return PRIORITIES.get(given.get("priority", ""))
-
-
-def _read_budget(given: QueryDict) -> dict[str, float | None]:
-    """Column -> limit, of those that the form had; an empty one is no limit. Raises ValueError for no number."""
-    found: dict[str, float | None] = {}
-    for column in BUDGETS:
-        if column in given:
-            typed = str(given[column]).strip()
-            try:
-                found[column] = float(typed) if typed else None
-            except ValueError:
-                raise ValueError(f"“{typed[:40]}” is no number: write a budget as 5 or 0.50.") from None
-    return found
+    form = ChangeSweep(request.POST)
+    return _do(request, pk, lambda by: actions.change(by, pk, form.cleaned_data["priority"], form.budget), form)

@@ -163,7 +163,7 @@ def test_two_of_a_kind_are_compared(viewer: Client, evaluation: Evaluation, ever
     assert CAVEAT in page
     bias = next(each for each in every_kind if each.kind == EvaluationKind.BIAS)
     assert "of the same kind" in text(viewer, f"/evaluations/compare/?a={evaluation.pk}&b={bias.pk}")
-    assert "One of these evaluations was deleted" in text(viewer, "/evaluations/compare/?a=999&b=998")
+    assert "This evaluation was deleted" in text(viewer, "/evaluations/compare/?a=999&b=998")
 
 
 def test_layers_are_coloured_by_how_right_labels_are(viewer: Client, done: LabelCheck) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.forms.boundfield import BoundField
 
 from experiments.core import access, transcript
 from experiments.core.compatibility import PERSON
@@ -16,16 +18,11 @@ from experiments.core.errors import ActionRefused, InvalidFields, OutOfDate
 from experiments.models import HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, reference
 from experiments.runs.human.drafts import Values
+from experiments.runs.human.forms import ANSWER, ReplyForm
 from workers.record import tasks
 from workers.record.events import Started
 
 _LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
-NAMES = {
-    "description": ("Description", "What the unit responds to, what it does not, and the figures behind both."),
-    "labels": ("Labels, one a line", "A short phrase for each concept; “none” if there is none."),
-    "bias": ("Bias", "Each setting or subset, the mean activation there and elsewhere, how many images."),
-    "reasoning": ("Reasoning", "Why, with the figures."),
-}
 BLANK = {"number": "", "text": "", "status": "open", "reason": ""}
 
 
@@ -36,17 +33,6 @@ class Failure:
     number: int
     error: str
     line: int
-
-
-@dataclass(frozen=True)
-class AnswerField:
-    """A field of the conclusion."""
-
-    name: str
-    label: str
-    hint: str
-    value: str
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,20 +67,28 @@ class Editor:
         """The list, with an empty line to go on with."""
         return [*self.draft.hypotheses, BLANK] if self.draft else []
 
-    @property
-    def answer_fields(self) -> list[AnswerField]:
-        """The conclusion: what the task asks for, then whatever else has been written."""
-        asked = tasks.find_task(self.run.task).answer
-        more = [name for name in NAMES if name not in asked and getattr(self.draft, name)]
-        return [
-            AnswerField(name, *NAMES[name], getattr(self.draft, name), self.problems.get(name, ""))
-            for name in (*asked, *more)
-        ]
+    @cached_property
+    def form(self) -> ReplyForm:
+        """The texts of the draft, with what is wrong with each."""
+        form = ReplyForm({name: getattr(self.draft, name) for name in drafts.TEXTS}, auto_id="reply-%s")
+        for name in self.problems.keys() & form.fields.keys():
+            form.add_error(name, self.problems[name])
+        # The editor of programs marks the line that the error names
+        form.fields["program"].widget.attrs["data-line"] = self.failure.line if self.failure else 0
+        return form
 
     @property
-    def hidden(self) -> list[str]:
+    def answer_fields(self) -> list[BoundField]:
+        """The conclusion: what the task asks for, then whatever else has been written."""
+        asked = tasks.find_task(self.run.task).answer
+        more = [name for name in ANSWER if name not in asked and getattr(self.draft, name)]
+        return [self.form[name] for name in (*asked, *more)]
+
+    @property
+    def hidden(self) -> list[BoundField]:
         """Parts of a conclusion that the task does not ask for."""
-        return [name for name in NAMES if name not in {part.name for part in self.answer_fields}]
+        shown = {field.name for field in self.answer_fields}
+        return [self.form[name] for name in ANSWER if name not in shown]
 
 
 def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:

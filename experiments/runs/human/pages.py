@@ -12,10 +12,12 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput, OutOfDate
+from experiments.display.form_fields import add_refusal
 from experiments.display.window import number
 from experiments.models import Backbone, HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, editor
 from experiments.runs.human.drafts import Values
+from experiments.runs.human.forms import HandOver
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -100,15 +102,17 @@ def take_over(request: HtmxRequest, pk: int) -> HttpResponse:
 def hand_over(request: HtmxRequest, pk: int) -> HttpResponse:
     """Choose who writes from the next reply on: another backbone, with a note to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    if request.method != "POST":
-        backbones = Backbone.objects.exclude(key=PERSON)
-        return render(request, "runs/human/hand_over.html", {"run": run, "backbones": backbones})
-    backbone = request.POST.get("backbone", "")
-    model, note = request.POST.get(f"model-{backbone}", ""), request.POST.get("note", "")
-    try:
-        actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, backbone, model, note)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-        if isinstance(refusal, InvalidInput):
-            return redirect("run-hand-over", run.pk)
-    return redirect(run)
+    form = HandOver(request.POST) if request.method == "POST" else HandOver()
+    if form.is_bound:
+        backbone, note = request.POST.get("backbone", ""), request.POST.get("note", "")
+        model = request.POST.get(f"model-{backbone}", "")
+        try:
+            actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, backbone, model, note)
+            return redirect(run)
+        except InvalidInput as refusal:
+            add_refusal(form, refusal)
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+            return redirect(run)
+    context = {"run": run, "backbones": Backbone.objects.exclude(key=PERSON), "form": form}
+    return render(request, "runs/human/hand_over.html", context, status=400 if form.is_bound else 200)

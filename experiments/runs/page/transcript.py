@@ -17,6 +17,7 @@ from experiments.display.answers import render_answer
 from experiments.display.hypothesis_strips import Bearings
 from experiments.display.window import Gap, Piece
 from experiments.models import Event, Run
+from experiments.runs.steering.forms import MessageForm
 
 PER_PAGE = 40
 """Events as they are kept."""
@@ -35,6 +36,7 @@ def read_transcript(run: Run, params: Mapping[str, str], names: SystemNameMasker
         "side": rendering.side(run, names, bearings),
         "tail": rendering.tail(run),
         "answer": render_answer(run, names),
+        "message": MessageForm(run),
     }
 
 

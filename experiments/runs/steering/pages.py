@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -18,8 +16,8 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.display.number_format import dollars, thousands
 from experiments.models import Role, Run
-from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
+from experiments.runs.steering.forms import LimitsForm, MessageForm
 from workers.record import limits
 from workers.record.limits import DEFAULT_LIMITS
 
@@ -49,26 +47,14 @@ def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, st
 def note(request: HtmxRequest, pk: int) -> HttpResponse:
     """Tell the agent something. If it would not read it, the text stays in its field."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    text = request.POST.get("text", "")
     try:
-        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
+        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, request.POST.get("text", ""))
     except ActionRefused as refused:
         run.refresh_from_db()
-        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MAX_CHARS}
+        context = {"run": run, "refused": str(refused), "message": MessageForm(run, request.POST)}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
         return render(request, template, context, status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
-
-
-class LimitsForm(LimitFields):
-    """`seen` holds the limits that the form was filled with."""
-
-    why = forms.CharField(help_text="for the record", required=False, max_length=actions.WHY_CHARS)
-    seen = forms.JSONField(required=False)
-
-    def clean_seen(self) -> dict[str, Any] | None:
-        seen = self.cleaned_data["seen"]
-        return seen if isinstance(seen, dict) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,18 +6,16 @@ const INDENT = "    ";
 const MOST = 60_000; // characters that are coloured; a longer program is plain
 
 export class CodeEditor {
-  constructor(box, leave) {
-    this.box = box;
-    this.field = box.querySelector("textarea");
-    this.leave = leave;
-    this.marked = Number(box.dataset.line) || 0;
+  constructor(field, leave) {
+    Object.assign(this, { field, leave, marked: Number(field.dataset.line) || 0 });
+    const box = Object.assign(document.createElement("div"), { className: "code-edit live" });
     this.layer = Object.assign(document.createElement("pre"), { className: "layer code" });
     this.gutter = Object.assign(document.createElement("pre"), { className: "gutter" });
     const paper = Object.assign(document.createElement("div"), { className: "paper" });
     for (const each of [this.layer, this.gutter]) each.setAttribute("aria-hidden", "true");
-    paper.append(this.layer, this.field);
-    box.replaceChildren(this.gutter, paper);
-    box.classList.add("live");
+    field.before(box);
+    paper.append(this.layer, field);
+    box.append(this.gutter, paper);
     this.field.addEventListener("input", () => this.typed());
     this.field.addEventListener("keydown", (event) => this.pressed(event));
     this.draw();

@@ -13,7 +13,7 @@ class ReplyEditor {
   constructor(section) {
     this.section = section;
     this.form = byId("reply-editor");
-    this.code = new CodeEditor(this.form.querySelector(".code-edit"), () => byId("send").focus());
+    this.code = new CodeEditor(byId("reply-program"), () => byId("send").focus());
     this.draft = new SavedDraft(this.form, (words, kept) => this.report(words, kept));
     this.form.addEventListener("keydown", (event) => this.pressed(event));
     this.form.addEventListener("htmx:confirm", (event) => this.send(event));
