@@ -18,6 +18,7 @@ from experiments.core.system_names import SystemNameMasker
 Condition = Callable[[str], Q]
 Choice = tuple[str, str]
 Choices = Callable[[Mapping[str, str], SystemNameMasker], Iterable[Choice]]
+Rows = Callable[[SystemNameMasker], QuerySet[Any]]
 WORDS_CHARS = 200
 
 
@@ -45,6 +46,11 @@ class Filter:
     """Name of the filter that must be chosen before."""
     in_fields: bool = True
     """False if the page's template draws it apart, or not at all."""
+
+
+def choice_filter(name: str, label: str, accepts: Any, choices: Sequence[Choice]) -> Filter:
+    """Return the filter by a column of its name that holds one of these choices."""
+    return Filter(name, label, equal_choice(name, name, choices), accepts, choices=choices)
 
 
 def index_filters(*filters: Filter) -> Mapping[str, Filter]:
@@ -107,9 +113,15 @@ class Narrowed:
         return self.rows
 
 
-def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapping[str, Condition]) -> Narrowed:
-    """Return the rows that meet every condition for which the address has a text. A condition that raises
-    InvalidInput is left out, and so is `until` before `since`."""
+def narrow_down(
+    rows: QuerySet[Any],
+    params: Mapping[str, str],
+    filters: Mapping[str, Filter],
+    instead: Mapping[str, Condition] | None = None,
+) -> Narrowed:
+    """Return the rows that meet every filter for which the address has a text. `instead` holds conditions in place of
+    the declared ones. A condition that raises InvalidInput is left out, and so is `until` before `since`."""
+    conditions = list_conditions(filters) | {**(instead or {})}
     given = {name: text for name in conditions if (text := clean_text(params.get(name, "")).strip())}
     values, problems = {}, {}
     if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
@@ -149,9 +161,19 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
     return text
 
 
-def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
+def offer_each(names: Iterable[str | None]) -> list[Choice]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
+
+
+def offer_values(rows: Rows, column: str, model: str = "") -> Choices:
+    """Return a function that offers the values of a column; with the column `model`, those of the chosen model."""
+
+    def offer(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
+        found = rows(names).filter(**{model: values.get("model", "")}) if model else rows(names)
+        return offer_each(found.order_by().values_list(column, flat=True).distinct())
+
+    return offer
 
 
 def equal(column: str) -> Condition:

@@ -15,10 +15,11 @@ from experiments.core import access, blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import clean_text, parse_key, parse_number
+from experiments.core.params import parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Run, Study, StudyItem
+from experiments.runs.filter_words import describe_filter
 from experiments.studies import actions, lists, parts
 from experiments.studies.drafts import MAX_CAPTION, MAX_ITEMS, ItemDraft, read_drafts
 from experiments.units.chosen import put_together
@@ -32,12 +33,14 @@ TYPED = 30_000
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show all studies, newest first."""
+    """Show the studies that the query selects, newest first."""
     names = SystemNameMasker(access.require(request))
-    rows = lists.list_studies(clean_text(request.GET.get("q", ""), 200))
-    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "q")
+    found = lists.studies_from(request.GET.dict())
+    page = Page.of(request.GET.dict(), found.rows.count(), PAGE_SIZE, *lists.FILTERS)
     context = {
-        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "found": found,
+        "words": describe_filter("studies", found.values),
+        "rows": lists.draw_rows(found.rows[page.start : page.end], names),
         "page": page,
         "may_create": (access.role_in(request) or 0) >= actions.CHANGES,
         "max_title": actions.MAX_TITLE,
