@@ -6,13 +6,13 @@ from typing import Any
 
 from django import template
 from django.contrib.auth.models import User
-from django.urls import reverse
+from django.db.models import QuerySet
 
 from experiments.circuits import lists
-from experiments.circuits.actions import CHANGES, TARGET
+from experiments.circuits.actions import TARGET
 from experiments.circuits.members import MEMBER_KINDS, find_network
-from experiments.core import access
-from experiments.models import Layer
+from experiments.models import Circuit, Layer, Role
+from experiments.units.chosen import describe_unit
 
 register = template.Library()
 
@@ -22,18 +22,10 @@ def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
     """Empty for units that cannot be in a circuit."""
     if layer.kind not in MEMBER_KINDS:
         return {"target": None}
-    request = context["request"]
-    user = request.user
-    role = access.role_in(request)
-    may_add = isinstance(user, User) and (role or 0) >= CHANGES
-    return {
-        "target": TARGET,
-        "head": "Circuits",
-        "action": reverse("circuit-add"),
-        "rows": lists.list_circuits_of(layer, number),
-        "choices": lists.list_circuits_for(user, role, {find_network(layer.model)}) if may_add else [],
-        "may_add": may_add,
-        "class": layer.name_of(number) if layer.kind == "logit" else "",
-        "place": f"{layer.pk}.{number}",
-        "csrf_token": context.get("csrf_token"),
-    }
+    network, rows = find_network(layer.model), lists.list_circuits_of(layer, number)
+
+    def offer(user: User, role: Role | None) -> QuerySet[Circuit]:
+        return lists.list_circuits_for(user, role, {network})
+
+    described = describe_unit(context, layer, number, TARGET, "Circuits", rows, offer)
+    return described | {"class": layer.name_of(number) if layer.kind == "logit" else ""}

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from experiments.core import compatibility
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
-from experiments.display.form_fields import LiveForm, NumberText, offer_counted
+from experiments.display.form_fields import LiveForm, NumberText, limit_field, offer_counted
 from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
@@ -88,20 +88,8 @@ class NewEvaluation(LiveForm):
     unpriced = forms.BooleanField(
         label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
-    cost = forms.FloatField(
-        label="Cost at most, US dollars",
-        required=False,
-        min_value=0,
-        max_value=MAX_COST,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
-    seconds = forms.FloatField(
-        label="Time at most, seconds",
-        required=False,
-        min_value=0,
-        max_value=MAX_SECONDS,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
+    cost = limit_field("Cost at most, US dollars", MAX_COST, least=0)
+    seconds = limit_field("Time at most, seconds", MAX_SECONDS, least=0)
 
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource], *, untouched: bool = False) -> None:
         """Fill in the form. One that is untouched is not checked."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.contrib import messages
-from django.db.models import Model
+from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
+from experiments.core import access
 from experiments.core.errors import StateConflict
 from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
-from experiments.models import Layer, Run
+from experiments.models import Layer, Role, Run
 from experiments.units.unit_ranges import read_stretches
 from workers.record.statuses import ENDED, Status
 
 Row = TypeVar("Row", bound=Model)
+Offer = Callable[[User, Role | None], QuerySet[Any]]
 COMPARED, QUEUED = 6, 1_000
 """Maximum runs that are compared, or queued for review."""
 
@@ -33,6 +37,26 @@ class Target:
     field: str
     longest: int
     offered: str
+
+
+def describe_unit(
+    context: Any, layer: Layer, number: int, target: Target, head: str, rows: QuerySet[Any], offer: Offer
+) -> dict[str, Any]:
+    """Return the context of a unit's page for the rows that contain it, and for the form that adds it to one of
+    those that `offer` returns for a user and their role."""
+    request = context["request"]
+    role = access.role_in(request)
+    may_add = isinstance(request.user, User) and (role or 0) >= Role.RESEARCHER
+    return {
+        "target": target,
+        "head": head,
+        "action": reverse(f"{target.noun}-add"),
+        "rows": rows,
+        "choices": offer(request.user, role) if may_add else [],
+        "may_add": may_add,
+        "place": f"{layer.pk}.{number}",
+        "csrf_token": context.get("csrf_token"),
+    }
 
 
 def read_numbers(given: QueryDict, layer: Layer) -> list[int]:

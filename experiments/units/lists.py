@@ -82,12 +82,11 @@ Numbers = Mapping[int, Collection[int]]
 
 
 @dataclass(frozen=True)
-class ListedUnit:
-    """A unit in a list, with its labels."""
+class PlacedUnit:
+    """A unit, with its name and its page."""
 
     layer: Layer
     number: int
-    labels: Sequence[str]
 
     @property
     def name(self) -> str:
@@ -96,6 +95,13 @@ class ListedUnit:
     @property
     def url(self) -> str:
         return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+@dataclass(frozen=True)
+class ListedUnit(PlacedUnit):
+    """A unit in a list, with its labels."""
+
+    labels: Sequence[str]
 
 
 def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
