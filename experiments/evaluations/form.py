@@ -16,11 +16,12 @@ from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
+from experiments.sweeps.fields import SweepFields
 from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow, explain_latents
 from workers.record.limits import explain_unpriced
 from workers.record.tasks import FUNCTION
 
-MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
+MAX_UNITS, MAX_REPEATS = 5_000, 20
 MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
@@ -72,13 +73,7 @@ class NewEvaluation(LiveForm):
     dataset = forms.CharField(required=False, max_length=500, widget=forms.Select)
     toolset = forms.CharField(label="Tools", required=False, max_length=100, widget=forms.Select)
     backbone = forms.CharField(required=False, max_length=300, widget=forms.Select)
-    reflections = forms.IntegerField(
-        help_text="if a label fails its check",
-        required=False,
-        min_value=0,
-        max_value=MAX_REFLECTIONS,
-        widget=NumberText,
-    )
+    reflections = SweepFields.base_fields["reflections"]
     judge = forms.CharField(required=False, max_length=300, widget=forms.Select)
     hints = forms.BooleanField(
         label="With hints too",
