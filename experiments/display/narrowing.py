@@ -161,7 +161,7 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
     return text
 
 
-def offer_each(names: Iterable[str | None]) -> list[Choice]:
+def _offer_each(names: Iterable[str | None]) -> list[Choice]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
 
@@ -171,7 +171,7 @@ def offer_values(rows: Rows, column: str, model: str = "") -> Choices:
 
     def offer(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
         found = rows(names).filter(**{model: values.get("model", "")}) if model else rows(names)
-        return offer_each(found.order_by().values_list(column, flat=True).distinct())
+        return _offer_each(found.order_by().values_list(column, flat=True).distinct())
 
     return offer
 

@@ -106,7 +106,7 @@ def test_the_page_of_a_list_has_a_field_for_each_filter(db: None) -> None:
     for name, each in LISTS.items():
         if each.page:
             html = browser.get(reverse(each.page, args=places.get(each.page, ()))).content.decode()
-            assert {key for key in each.filters if f'name="{key}"' not in html} == each.apart, name
+            assert {key for key in each.filters if f'name="{key}"' not in html} <= each.apart, name
 
 
 @pytest.mark.parametrize(
