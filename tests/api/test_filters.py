@@ -41,7 +41,7 @@ class FilteredList:
     page: str = ""
     files: ExportSubject | None = None
     apart: frozenset[str] = frozenset()
-    """Filters that the page takes from other pages, without a field."""
+    """Filters that the page takes from links, without a field."""
 
 
 LISTS = {
@@ -50,7 +50,7 @@ LISTS = {
     "list_experiments": FilteredList(GALLERY_FILTERS, "", ExportSubject.EXPERIMENTS),
     "list_units": FilteredList(unit_lists.UNIT_FILTERS),
     "list_labels": FilteredList(unit_lists.LABEL_FILTERS, "", ExportSubject.LABELS),
-    "list_layer_units": FilteredList(sheet.FILTERS, "units-layer"),
+    "list_layer_units": FilteredList(sheet.FILTERS, "units-layer", None, frozenset({"colour", "state"})),
     "list_circuits": FilteredList(circuit_lists.FILTERS, "circuits"),
     "list_queues": FilteredList(queue_lists.FILTERS, "review", ExportSubject.QUEUES),
     "list_items": FilteredList(review_lists.ITEM_FILTERS, "review-queue", ExportSubject.REVIEWS),
