@@ -18,7 +18,6 @@ from experiments.display.narrowing import (
     equal,
     equal_number,
     index_filters,
-    list_conditions,
     narrow_down,
     since_day,
     until_day,
@@ -46,7 +45,7 @@ class AuditQuery:
     @classmethod
     def read(cls, params: Mapping[str, str]) -> AuditQuery:
         """Return the entries that the parameters of an address select, newest first."""
-        found = narrow_down(AuditEntry.objects.all(), params, list_conditions(FILTERS))
+        found = narrow_down(AuditEntry.objects.all(), params, FILTERS)
         return cls(found.rows, found.values, found.problems)
 
 

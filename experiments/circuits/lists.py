@@ -10,7 +10,17 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Count, Prefetch, QuerySet
 
+from experiments.api.fields import Words
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.narrowing import (
+    Filter,
+    Narrowed,
+    contain_words,
+    equal,
+    index_filters,
+    narrow_down,
+    offer_values,
+)
 from experiments.models import Circuit, CircuitMemberRow, Layer, Role
 from experiments.units.tiles import UnitTile, read_tiles
 from workers.record.circuits import CircuitMember
@@ -20,6 +30,18 @@ ROW_PICTURES = 4
 MEMBER_PICTURES = 3
 OFFERED_CIRCUITS = 200
 """Maximum circuits that a unit's page lists or a form offers, the newest."""
+FILTERS = index_filters(
+    Filter("q", "Words", contain_words("name"), Words, "words of the name", in_fields=False),
+    Filter(
+        "network",
+        "Network",
+        equal("network"),
+        Words,
+        "key of the model",
+        choices=offer_values(lambda _: Circuit.objects.all(), "network"),
+    ),
+)
+"""By name in the address, for the page and the API."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +81,15 @@ class CircuitSummary:
     """Keys of masked exemplars of its first members."""
 
 
-def list_circuits(network: str = "", words: str = "") -> QuerySet[Circuit]:
-    """Return circuits with their members, newest first; filtered by network and by words in the name, if given."""
+def circuits_from(params: Mapping[str, str]) -> Narrowed:
+    """Return the circuits that an address selects, newest first."""
+    return narrow_down(list_circuits(), params, FILTERS)
+
+
+def list_circuits() -> QuerySet[Circuit]:
+    """Return circuits with their members, newest first."""
     members = CircuitMemberRow.objects.select_related("unit__layer__model")
-    rows = Circuit.objects.select_related("owner", "base").prefetch_related(Prefetch("members", queryset=members))
-    rows = rows.filter(network=network) if network else rows
-    return rows.filter(name__icontains=words) if words else rows
+    return Circuit.objects.select_related("owner", "base").prefetch_related(Prefetch("members", queryset=members))
 
 
 def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
@@ -77,7 +102,7 @@ def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit
     """Return the newest circuit with exactly these members."""
     first = members[0] if members else CircuitMember("", "", 0)
     some = {"members__model": first.model, "members__layer": first.layer, "members__number": first.unit}
-    rows = list_circuits(network).filter(**some)[:OFFERED_CIRCUITS]
+    rows = list_circuits().filter(network=network, **some)[:OFFERED_CIRCUITS]
     return next((row for row in rows if {each.member for each in row.members.all()} == {*members}), None)
 
 

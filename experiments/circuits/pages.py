@@ -19,10 +19,12 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import clean_text, parse_key
+from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.form_fields import add_refusal
+from experiments.display.narrowing import list_fields
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
+from experiments.runs.filter_words import describe_filter
 from experiments.units.chosen import ChooseTarget, put_together, read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MAX_MEMBERS
@@ -33,15 +35,16 @@ PAGE = "circuits/circuit.html"
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show all circuits, or those of one network, newest first."""
+    """Show the circuits that the query selects, newest first."""
     names = SystemNameMasker(access.require(request))
-    network = clean_text(request.GET.get("network", ""), 200)
-    rows = lists.list_circuits(network)
-    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "network")
+    found = lists.circuits_from(request.GET.dict())
+    page = Page.of(request.GET.dict(), found.rows.count(), PAGE_SIZE, *lists.FILTERS)
     context = {
-        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "found": found,
+        "fields": list_fields(lists.FILTERS, found.values, names),
+        "words": describe_filter("circuits", found.values),
+        "rows": lists.draw_rows(found.rows[page.start : page.end], names),
         "page": page,
-        "network": network,
         "form": ImportCircuit() if (access.role_in(request) or 0) >= actions.CHANGES else None,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
     }

@@ -53,6 +53,12 @@ def add_refusal(form: forms.Form, refusal: ActionRefused, **names: str) -> None:
     form.add_error(field if field in form.fields else None, str(refusal))
 
 
+def limit_field(label: str, most: float, least: float | None = None) -> forms.FloatField:
+    """Return the field of a limit that need not be given."""
+    typed = NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"})
+    return forms.FloatField(label=label, required=False, min_value=least, max_value=most, widget=typed)
+
+
 def offer_counted(rows: Iterable[tuple[str, str, int]]) -> list[tuple[str, str]]:
     """Return choices of sources of labels, each with how many labels it has, from (key, words, labels)."""
     return [

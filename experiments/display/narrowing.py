@@ -18,10 +18,8 @@ from experiments.core.system_names import SystemNameMasker
 Condition = Callable[[str], Q]
 Choice = tuple[str, str]
 Choices = Callable[[Mapping[str, str], SystemNameMasker], Iterable[Choice]]
+Rows = Callable[[SystemNameMasker], QuerySet[Any]]
 WORDS_CHARS = 200
-WAITING, OPEN, CLOSED = "waiting", "open", "closed"
-JUDGING_STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
-"""Statuses of what people judge, as lists of it offer them."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,11 @@ class Filter:
     """Name of the filter that must be chosen before."""
     in_fields: bool = True
     """False if the page's template draws it apart, or not at all."""
+
+
+def choice_filter(name: str, label: str, accepts: Any, choices: Sequence[Choice]) -> Filter:
+    """Return the filter by a column of its name that holds one of these choices."""
+    return Filter(name, label, equal_choice(name, name, choices), accepts, choices=choices)
 
 
 def index_filters(*filters: Filter) -> Mapping[str, Filter]:
@@ -110,9 +113,15 @@ class Narrowed:
         return self.rows
 
 
-def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapping[str, Condition]) -> Narrowed:
-    """Return the rows that meet every condition for which the address has a text. A condition that raises
-    InvalidInput is left out, and so is `until` before `since`."""
+def narrow_down(
+    rows: QuerySet[Any],
+    params: Mapping[str, str],
+    filters: Mapping[str, Filter],
+    instead: Mapping[str, Condition] | None = None,
+) -> Narrowed:
+    """Return the rows that meet every filter for which the address has a text. `instead` holds conditions in place of
+    the declared ones. A condition that raises InvalidInput is left out, and so is `until` before `since`."""
+    conditions = list_conditions(filters) | {**(instead or {})}
     given = {name: text for name in conditions if (text := clean_text(params.get(name, "")).strip())}
     values, problems = {}, {}
     if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
@@ -152,21 +161,19 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
     return text
 
 
-def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
+def _offer_each(names: Iterable[str | None]) -> list[Choice]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
 
 
-def offer_owners(rows: QuerySet[Any]) -> ListFilter:
-    """Return the field for the owner of rows."""
-    owners = rows.order_by().values_list("owner__username", flat=True).distinct()
-    return ListFilter("owner", "Created by", offer_each(owners), "Anybody")
+def offer_values(rows: Rows, column: str, model: str = "") -> Choices:
+    """Return a function that offers the values of a column; with the column `model`, those of the chosen model."""
 
+    def offer(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
+        found = rows(names).filter(**{model: values.get("model", "")}) if model else rows(names)
+        return _offer_each(found.order_by().values_list(column, flat=True).distinct())
 
-def match_judging_status(text: str, waits: Q) -> Q:
-    """Return the condition for one of JUDGING_STATUSES; `waits` is the one for rows that wait for this person."""
-    status = require_known("status", text, JUDGING_STATUSES)
-    return waits if status == WAITING else Q(closed__isnull=status == OPEN)
+    return offer
 
 
 def equal(column: str) -> Condition:

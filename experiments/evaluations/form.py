@@ -11,16 +11,17 @@ from django.http import QueryDict
 from experiments.core import compatibility
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
-from experiments.display.form_fields import LiveForm, NumberText, offer_counted
+from experiments.display.form_fields import LiveForm, NumberText, limit_field, offer_counted
 from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
+from experiments.sweeps.fields import SweepFields
 from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow, explain_latents
 from workers.record.limits import explain_unpriced
 from workers.record.tasks import FUNCTION
 
-MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
+MAX_UNITS, MAX_REPEATS = 5_000, 20
 MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
@@ -72,13 +73,7 @@ class NewEvaluation(LiveForm):
     dataset = forms.CharField(required=False, max_length=500, widget=forms.Select)
     toolset = forms.CharField(label="Tools", required=False, max_length=100, widget=forms.Select)
     backbone = forms.CharField(required=False, max_length=300, widget=forms.Select)
-    reflections = forms.IntegerField(
-        help_text="if a label fails its check",
-        required=False,
-        min_value=0,
-        max_value=MAX_REFLECTIONS,
-        widget=NumberText,
-    )
+    reflections = SweepFields.base_fields["reflections"]
     judge = forms.CharField(required=False, max_length=300, widget=forms.Select)
     hints = forms.BooleanField(
         label="With hints too",
@@ -88,20 +83,8 @@ class NewEvaluation(LiveForm):
     unpriced = forms.BooleanField(
         label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
-    cost = forms.FloatField(
-        label="Cost at most, US dollars",
-        required=False,
-        min_value=0,
-        max_value=MAX_COST,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
-    seconds = forms.FloatField(
-        label="Time at most, seconds",
-        required=False,
-        min_value=0,
-        max_value=MAX_SECONDS,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
+    cost = limit_field("Cost at most, US dollars", MAX_COST, least=0)
+    seconds = limit_field("Time at most, seconds", MAX_SECONDS, least=0)
 
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource], *, untouched: bool = False) -> None:
         """Fill in the form. One that is untouched is not checked."""

@@ -17,10 +17,9 @@ from experiments.display.label_checks import fetch_checks
 from experiments.display.narrowing import (
     Filter,
     Narrowed,
+    choice_filter,
     equal,
-    equal_choice,
     index_filters,
-    list_conditions,
     narrow_down,
 )
 from experiments.evaluations.people import IS_WAITING
@@ -35,25 +34,13 @@ OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
 """Items whose runs' seconds are not counted among those of the evaluation yet."""
 FILTERS = index_filters(
-    Filter(
-        "kind",
-        "Kind",
-        equal_choice("kind", "kind", EvaluationKind.choices()),
-        EvaluationKind,
-        choices=EvaluationKind.choices(),
-    ),
+    choice_filter("kind", "Kind", EvaluationKind, EvaluationKind.choices()),
 )
 """By name in the address, for the page and the API."""
 ITEM_FILTERS = index_filters(
     Filter("source", "Source", equal("source"), Words),
     Filter("group", "Group", equal("group"), Words),
-    Filter(
-        "status",
-        "Status",
-        equal_choice("status", "status", ItemStatus.choices),
-        ItemStatus,
-        choices=ItemStatus.choices,
-    ),
+    choice_filter("status", "Status", ItemStatus, ItemStatus.choices),
 )
 """Of the items of one evaluation. The page offers what its items have."""
 ORDERS = ("worst", "position")
@@ -63,7 +50,7 @@ def evaluations_from(params: Mapping[str, str]) -> Narrowed:
     """Return the evaluations that an address selects, the newest first; see `with_progress`."""
     # Named, for Django leaves out a model's own order where rows are counted in groups
     rows = with_progress(Evaluation.objects.all()).order_by("-created", "-pk")
-    return narrow_down(rows, params, list_conditions(FILTERS))
+    return narrow_down(rows, params, FILTERS)
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
@@ -134,7 +121,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
     """Return the items that an address selects by source, group and status, the worst first unless it says
     `position`."""
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
-    rows = narrow_down(rows, params, list_conditions(ITEM_FILTERS)).rows
+    rows = narrow_down(rows, params, ITEM_FILTERS).rows
     if params.get("group", "").strip():
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":

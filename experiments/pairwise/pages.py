@@ -18,8 +18,9 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
+from experiments.core.system_names import SystemNameMasker
 from experiments.display.form_fields import add_refusal
-from experiments.display.narrowing import JUDGING_STATUSES
+from experiments.display.narrowing import list_fields
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
@@ -64,8 +65,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": [(row, name_sources(row), contents[row.pk]) for row in rows],
         "columns": columns,
         "shown": columns.has,
-        "fields": lists.list_filters(found, user),
-        "statuses": JUDGING_STATUSES.items(),
+        "fields": list_fields(lists.FILTERS, found.values, SystemNameMasker(user)),
+        "statuses": lists.FILTERS["status"].choices,
         "words": describe_filter("pairwise trials", found.values),
         "any": bool(rows) or PairwiseTrial.objects.exists(),
         "may_judge": role >= Role.REVIEWER,

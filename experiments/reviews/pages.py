@@ -22,7 +22,7 @@ from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display import verdicts
-from experiments.display.narrowing import JUDGING_STATUSES
+from experiments.display.narrowing import list_fields
 from experiments.display.run_pictures import find_pictures
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Review, ReviewQueue, ReviewState, Role
@@ -81,8 +81,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": [(queue, contents[queue.pk]) for queue in rows],
         "columns": columns,
         "shown": columns.has,
-        "fields": queue_lists.list_filters(found, user),
-        "statuses": JUDGING_STATUSES.items(),
+        "fields": list_fields(queue_lists.FILTERS, found.values, SystemNameMasker(user)),
+        "statuses": queue_lists.FILTERS["status"].choices,
         "words": describe_filter("review queues", found.values),
         "any": bool(rows) or ReviewQueue.objects.exists(),
         "mine": dict.fromkeys(queues_of(user).values_list("pk", flat=True)),
@@ -219,7 +219,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "columns": columns,
         "shown": columns.has,
         "fields": lists.list_filters(row, found, user),
-        "statuses": lists.SHOWS.items(),
+        "statuses": lists.ITEM_FILTERS["show"].choices,
         "words": describe_filter("items", found.values),
         "export_query": lists.export_query(row, found),
         "pictures": find_pictures(each.item.run_id for each in rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -139,3 +140,9 @@ FILTERS = index_filters(
     Filter("until", "Until", until_day("created"), Day, "asked on this day or earlier", input="date"),
 )
 """By name in the address, in the order of the page. The condition of the verdict is what everybody may see."""
+
+
+def place_filters(model: str, layer: str, unit: str) -> list[Filter]:
+    """Return the filters by model, layer and unit for rows that have them in these columns."""
+    conditions = {"model": equal(model), "layer": equal(layer), "unit": equal_number(unit, "unit", digits=9)}
+    return [replace(FILTERS[name], condition=condition) for name, condition in conditions.items()]

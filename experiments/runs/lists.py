@@ -62,9 +62,11 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Syst
     """
     names = names or SystemNameMasker(viewer)
     conditions = list_conditions(FILTERS)
-    conditions |= {name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")}
-    conditions |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
-    found = narrow_down(visible_to(Run.objects.all()), params, conditions)
+    instead: dict[str, Condition] = {
+        name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")
+    }
+    instead |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
+    found = narrow_down(visible_to(Run.objects.all()), params, FILTERS, instead)
     runs, values, problems = found.rows, found.values, found.problems
     sort = params.get("sort", "") or NEWEST
     if sort.removeprefix("-") not in SORTS:

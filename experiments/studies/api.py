@@ -13,7 +13,8 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import NO_NUL, Body, Id, Name, RowNumber, UnitNumber, UserName, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, RowNumber, UnitNumber, UserName, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
@@ -85,8 +86,9 @@ class StudyDetail(StudyOut):
     items: list[StudyItemOut] = Field(description="in their order; without those that are hidden from you")
 
 
+@with_filters(lists.FILTERS)
 class StudyFilters(Schema):
-    q: Words | None = Field(None, description="words of the title")
+    """The filters of the page Studies."""
 
 
 def _study_out(row: Study) -> StudyOut:
@@ -144,7 +146,8 @@ def _draft_item(item: StudyItemIn, runs: dict[int, Run], layers: dict[tuple[str,
 def list_studies(request: HttpRequest, filters: Query[StudyFilters], paging: Query[Paging]) -> ListPage[StudyOut]:
     """Newest first. `POST /exports` with `study` writes one as a folder."""
     authorize(request)
-    return page(request, lists.list_studies(filters.q or ""), ["-pk"], paging, _study_out)
+    rows = lists.studies_from(read_filters(filters)).require_sense()
+    return page(request, rows, ["-pk"], paging, _study_out)
 
 
 @router.get("/studies/{pk}", response=StudyDetail, summary="Read a study")

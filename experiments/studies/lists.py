@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 
+from experiments.api.fields import Words
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import Filter, Narrowed, contain_words, index_filters, narrow_down
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Exemplar, Layer, Role, Run, Study, StudyItem
 from experiments.units.tiles import read_tiles
@@ -18,6 +20,10 @@ OFFERED_STUDIES = 200
 """Maximum studies that a form offers, the newest."""
 ROW_PICTURES = 4
 """Items of a study whose pictures are in its row of the list."""
+FILTERS = index_filters(
+    Filter("q", "Words", contain_words("title"), Words, "words of the title", in_fields=False),
+)
+"""By name in the address, for the page and the API."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,14 @@ class StudySummary:
     pictures: Sequence[str]
 
 
-def list_studies(words: str = "") -> QuerySet[Study]:
-    """Return studies, newest first; if `words` are given, those with them in the title."""
-    rows = Study.objects.select_related("owner").annotate(size=Count("items"))
-    return rows.filter(title__icontains=words) if words else rows
+def studies_from(params: Mapping[str, str]) -> Narrowed:
+    """Return the studies that an address selects, newest first."""
+    return narrow_down(list_studies(), params, FILTERS)
+
+
+def list_studies() -> QuerySet[Study]:
+    """Return studies, newest first."""
+    return Study.objects.select_related("owner").annotate(size=Count("items"))
 
 
 def list_studies_for(user: User, role: Role | None) -> QuerySet[Study]:

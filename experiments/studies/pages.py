@@ -15,11 +15,12 @@ from experiments.core import access, blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import clean_text, parse_key, parse_number
+from experiments.core.params import parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.form_fields import add_refusal
 from experiments.display.run_pictures import find_pictures
 from experiments.models import Run, Study, StudyItem
+from experiments.runs.filter_words import describe_filter
 from experiments.studies import actions, lists, parts
 from experiments.studies.drafts import MAX_ITEMS, ItemDraft, read_drafts
 from experiments.studies.forms import DownloadStudy, EditItem, EditStudy
@@ -32,15 +33,15 @@ PAGE_SIZE = 50
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show all studies, newest first."""
+    """Show the studies that the query selects, newest first."""
     names = SystemNameMasker(access.require(request))
-    words = clean_text(request.GET.get("q", ""), 200)
-    rows = lists.list_studies(words)
-    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "q")
+    found = lists.studies_from(request.GET.dict())
+    page = Page.of(request.GET.dict(), found.rows.count(), PAGE_SIZE, *lists.FILTERS)
     context = {
-        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "found": found,
+        "words": describe_filter("studies", found.values),
+        "rows": lists.draw_rows(found.rows[page.start : page.end], names),
         "page": page,
-        "words": f"Studies with “{words}” in the title" if words else "",
         "form": ChooseTarget(actions.TARGET, ()) if (access.role_in(request) or 0) >= actions.CHANGES else None,
         "breadcrumbs": [("Studies", reverse("studies"))],
     }

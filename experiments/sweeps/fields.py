@@ -6,7 +6,7 @@ from django import forms
 
 from experiments.core.params import MAX_COUNT
 from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS
-from experiments.display.form_fields import LiveForm, NumberText
+from experiments.display.form_fields import LiveForm, NumberText, limit_field
 from experiments.models import Sweep, SweepPriority
 from experiments.runs.asking.form import SURROUNDINGS, LimitFields
 from experiments.sweeps.selection import SelectionKind
@@ -17,7 +17,7 @@ from workers.record.limits import MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS
 
 PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": SweepPriority.HIGH}
 LABEL_CHECKS = {"": None, "yes": True, "no": False}
-_NO_NUMBER = {"invalid": "This is no number: write a budget as 5 or 0.50."}
+_NO_NUMBER = {"invalid": "Enter a number, such as 5 or 0.50."}
 _NO_LIMIT = {"placeholder": "no limit"}
 _STATES = [("", "any"), *((each.value, each.words) for each in (*UnitState, *CheckBand))]
 
@@ -81,21 +81,11 @@ class SweepFields(LiveForm, LimitFields):
     unpriced = forms.BooleanField(
         label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
-    budget_cost = forms.FloatField(
-        label="US dollars",
-        required=False,
-        max_value=10**9,
-        widget=NumberText(attrs={"inputmode": "decimal", **_NO_LIMIT}),
-    )
+    budget_cost = limit_field("US dollars", 10**9)
     budget_tokens = forms.IntegerField(
-        label="Tokens", required=False, max_value=MAX_TOKENS, widget=NumberText(attrs=_NO_LIMIT)
+        label="Tokens", required=False, max_value=MAX_TOKENS, widget=NumberText(attrs={"placeholder": "no limit"})
     )
-    budget_seconds = forms.FloatField(
-        label="Time, s",
-        required=False,
-        max_value=10**10,
-        widget=NumberText(attrs={"inputmode": "decimal", **_NO_LIMIT}),
-    )
+    budget_seconds = limit_field("Time, s", 10**10)
     priority = forms.ChoiceField(
         required=False, choices=[(key, key.capitalize()) for key in PRIORITIES], initial="normal"
     )

@@ -17,11 +17,10 @@ from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Filter,
     Narrowed,
+    choice_filter,
     equal,
-    equal_choice,
     equal_number,
     index_filters,
-    list_conditions,
     narrow_down,
 )
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
@@ -35,13 +34,7 @@ MAX_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
 FILTERS = index_filters(
-    Filter(
-        "status",
-        "Status",
-        equal_choice("status", "status", SweepStatus.choices),
-        SweepStatus,
-        choices=SweepStatus.choices,
-    ),
+    choice_filter("status", "Status", SweepStatus, SweepStatus.choices),
     Filter("owner", "Created by", equal("owner__username"), Words, choices=list_owners),
     Filter(
         "evaluation",
@@ -58,7 +51,7 @@ FILTERS = index_filters(
 def sweeps_from(params: Mapping[str, str]) -> Narrowed:
     """Return the sweeps that an address selects, the newest first; see `with_progress`."""
     rows = with_progress(Sweep.objects.all()).order_by("-created", "-pk")
-    return narrow_down(rows, params, list_conditions(FILTERS))
+    return narrow_down(rows, params, FILTERS)
 
 
 def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:

@@ -1,23 +1,34 @@
-"""Find units by number, name or words of a label; their labels; and the units most similar to one, which a worker
-computes, with labels and pictures."""
+"""Find units by filters, or by number, name or words of a label; find labels by filters and of units; and the units
+most similar to one, which a worker computes, with labels and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import Http404
 from django.urls import reverse
 
+from experiments.api.fields import RowNumber, Words
 from experiments.core import compatibility, queue
 from experiments.core.params import parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import (
+    Filter,
+    Narrowed,
+    contain_words,
+    equal,
+    equal_number,
+    index_filters,
+    narrow_down,
+    require_known,
+)
 from experiments.models import (
     Dataset,
     Exemplar,
@@ -30,6 +41,7 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
+from experiments.runs.filters import place_filters
 
 MAX_WORDS_CHARS = 200
 """Maximum characters of a search."""
@@ -41,18 +53,40 @@ LISTED = 60
 ASK_AGAIN = 30
 """Seconds after which a missing comparison is requested again."""
 PICTURES = 3
+_OF_UNITS = {each.name: each for each in place_filters("layer__model__name", "layer__name", "number")}
+_ANSWERS = {"true": "Yes", "false": "No"}
+UNIT_FILTERS = index_filters(
+    _OF_UNITS["model"],
+    _OF_UNITS["layer"],
+    replace(_OF_UNITS["unit"], name="number", label="Number"),
+    Filter(
+        "labelled",
+        "Labelled",
+        lambda text: Q(labels__isnull=require_known("answer", text.lower(), _ANSWERS) == "false"),
+        bool,
+        choices=list(_ANSWERS.items()),
+    ),
+    Filter("label", "Label", contain_words("labels__text"), Words, "words of a label"),
+)
+"""Of units that were asked about, for the API."""
+_OF_LABELS = index_filters(
+    Filter("source", "Source", equal("source"), Words),
+    Filter("run", "Run", equal_number("run", "run"), RowNumber, hint="its number", input="numeric"),
+    Filter("q", "Words", contain_words("text"), Words, "words of the label"),
+)
+LABEL_FILTERS = {**_OF_UNITS, **_OF_LABELS}
+"""Of labels, for the API and exports."""
 
 Numbers = Mapping[int, Collection[int]]
 """Id of a layer -> numbers of units."""
 
 
 @dataclass(frozen=True)
-class ListedUnit:
-    """A unit in a list, with its labels."""
+class PlacedUnit:
+    """A unit, with its name and its page."""
 
     layer: Layer
     number: int
-    labels: Sequence[str]
 
     @property
     def name(self) -> str:
@@ -61,6 +95,13 @@ class ListedUnit:
     @property
     def url(self) -> str:
         return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+@dataclass(frozen=True)
+class ListedUnit(PlacedUnit):
+    """A unit in a list, with its labels."""
+
+    labels: Sequence[str]
 
 
 def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
@@ -82,6 +123,26 @@ def list_breadcrumbs(
     if layer and number is not None:
         found.append((f"{layer.noun.capitalize()} {number}", reverse("unit", args=[row.name, layer.name, number])))
     return found
+
+
+def units_from(rows: QuerySet[Unit], params: Mapping[str, str], names: SystemNameMasker) -> Narrowed:
+    """Return the units that an address selects. Filters by label do not find hidden systems."""
+    found = narrow_down(rows, params, UNIT_FILTERS)
+    if not found.values.keys() & {"label", "labelled"}:
+        return found
+    hidden = names.are_hidden_at("layer__model__name", "layer__name", "number")
+    return replace(found, rows=visible_to(found.rows).exclude(hidden))
+
+
+def labels_from(rows: QuerySet[Label], params: Mapping[str, str], names: SystemNameMasker) -> Narrowed:
+    """Return the labels that an address selects. Filters by system do not find labels of runs of hidden systems."""
+    # On one unit together: a label may have several
+    units = narrow_down(Unit.objects.all(), params, _OF_UNITS)
+    found = narrow_down(visible_to(rows), params, _OF_LABELS)
+    rows = found.rows
+    if units.values:
+        rows = rows.filter(pk__in=units.rows.order_by().values("labels")).exclude(names.are_hidden("run__"))
+    return Narrowed(rows, units.values | found.values, units.problems | found.problems)
 
 
 def find(typed: str, layers: Sequence[Layer], names: SystemNameMasker) -> dict[int, set[int]]:

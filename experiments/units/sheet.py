@@ -5,21 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from experiments.api.fields import Words
 from experiments.core.params import parse_float
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import ImageUrls
+from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer
 from experiments.units.drawing import UnitSelection
+from experiments.units.lists import MAX_WORDS_CHARS, find
 from experiments.units.reviewed import ReviewColour
 from experiments.units.schemes import Colouring
+from experiments.units.states import count_states
 from experiments.units.tiles import UnitFacts, UnitTile
 from workers.record.figures import figure
 
 SORTS = {"number": "Number", "score": "Score, best first", "worst": "Score, worst first", "label": "Label"}
 """Name in the address -> name on the page."""
+FILTERS = index_filters(
+    Filter("q", "Words", None, Words, "number, name or words of a label"),
+    Filter("colour", "Colours", None, Words, "state, check, review, label or active"),
+    Filter("state", "Colour", None, Words, "those of one colour, by its key"),
+    Filter("low", "Least r", None, float, "least r"),
+    Filter("high", "Most r", None, float, "most r"),
+)
+"""Of the units of a layer, for its page, layers side by side and the API."""
 MAX_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
@@ -72,6 +87,31 @@ class SheetFilter:
         if self.low is None and self.high is None:
             return True
         return r is not None and (self.low is None or r >= self.low) and (self.high is None or r <= self.high)
+
+
+def select_units(
+    params: Mapping[str, str], layers: Sequence[Layer], colouring: Colouring, names: SystemNameMasker
+) -> UnitSelection:
+    """Return the units that an address selects by words and by one colour."""
+    typed = params.get("q", "").strip()[:MAX_WORDS_CHARS]
+    state = next((each for each in colouring.colours if each == params.get("state")), None)
+    return UnitSelection(state, find(typed, layers, names) if typed else None)
+
+
+def list_legend(
+    given: QueryDict, layers: Sequence[Layer], colouring: Colouring, wanted: UnitSelection
+) -> list[dict[str, Any]]:
+    """Return each colour with its words, its number of units, and the address that turns its filter on or off."""
+    counts, legend = count_states(layers, colouring.known, colouring.rest), []
+    for each in colouring.colours:
+        address = given.copy()
+        for name in ("state", "page"):
+            address.pop(name, None)
+        if each != wanted.state:
+            address["state"] = each.value
+        about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == wanted.state}
+        legend.append(about | {"url": f"?{address.urlencode()}"})
+    return legend
 
 
 def list_numbers(

@@ -10,13 +10,12 @@ from operator import or_
 from typing import Any
 
 from django.db.models import Q
-from django.urls import reverse
 
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.models.evaluation import DEVELOPMENT
-from experiments.units.lists import Numbers
+from experiments.units.lists import Numbers, PlacedUnit
 from experiments.units.reviewed import ReviewColour, Reviews, find_reviews
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 from workers.record.label_repeats import LabelRepeats, count_repeats
@@ -44,23 +43,13 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class UnitTile:
-    layer: Layer
-    number: int
+class UnitTile(PlacedUnit):
     label: UnitLabel | None = None
     r: float | None = None
     """Of the best check of any of its labels."""
     pictures: Sequence[Picture] = ()
     review: ReviewColour | None = None
     """The reviewers' verdict, if requested."""
-
-    @property
-    def name(self) -> str:
-        return self.layer.name_of(self.number)
-
-    @property
-    def url(self) -> str:
-        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
 
     @property
     def activation(self) -> float | None:
