@@ -156,8 +156,8 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
         rows=[
             (
                 f"{size:,} ({_share(report, size):.0f} %)",
-                [_write(_at(each.faithfulness, at)) for each in curves],
-                [_write(_at(each.completeness, at)) for each in curves],
+                [_write(_get_estimate(each.faithfulness, at)) for each in curves],
+                [_write(_get_estimate(each.completeness, at)) for each in curves],
             )
             for at, size in enumerate(sizes)
         ],
@@ -187,7 +187,7 @@ def _share(report: CircuitReport, size: int) -> float:
     return 100 * size / report.nodes if report.nodes else 0.0
 
 
-def _at(found: Sequence[Estimate], at: int) -> Estimate:
+def _get_estimate(found: Sequence[Estimate], at: int) -> Estimate:
     return found[at] if at < len(found) else Estimate()
 
 

@@ -100,7 +100,7 @@ def _states_out(states: MemberStates) -> StatesOut:
     return StatesOut(**vars(states))
 
 
-def _compared_out(each: runs.CheckedMembers) -> ComparedOut:
+def _build_compared(each: runs.CheckedMembers) -> ComparedOut:
     return ComparedOut(
         check=each.check.pk,
         label=each.check.text,
@@ -127,7 +127,7 @@ def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
         number=number,
         runs=[_run_out(run, number) for run in listed[: runs.RUNS]],
         run_count=listed.count(),
-        compared=[_compared_out(each) for each in runs.list_checked(unit)],
+        compared=[_build_compared(each) for each in runs.list_checked(unit)],
         dataset=shown.profile.dataset.key if shown else None,
         problem=shown.profile.problem if shown else "",
         exemplars=[_exemplar_out(each) for each in shown.images] if shown else [],

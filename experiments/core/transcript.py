@@ -73,9 +73,9 @@ def append(
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=strip_unstorable(encode(payload)))
-        projections.keep(run, event, state, Direct(run))
+        projections.update_rows(run, event, state, Direct(run))
         run.save()
-        sweep_totals.keep(run, before, ends=event.row.ends)
+        sweep_totals.update_totals(run, before, ends=event.row.ends)
         transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 
@@ -96,7 +96,7 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
         event = Event(
             run=run, seq=run.last_seq, kind=step.kind, payload=strip_unstorable(encode(step.payload)), time=step.time
         )
-        projections.keep(run, event, step.state, rows)
+        projections.update_rows(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
         over = run.has_ended

@@ -16,10 +16,10 @@ from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
 from experiments.display.functions.samples import LATELY, FunctionEvidence, read_function
-from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
+from experiments.display.image_cards import ImageSource, LoggedImage, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
-from experiments.display.prose import first_sentence
+from experiments.display.prose import get_first_sentence
 from experiments.display.rounds import OutlineLine, outline
 from experiments.display.strips import draw_strips
 from experiments.models import Hypothesis, Layer, Run
@@ -103,7 +103,7 @@ def read_answer(
     return RunAnswer(
         run,
         labels,
-        first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
+        get_first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
         read_figures(run.label_check, ceiling=run.has_ended and not names.is_masked(run)) if run.label_check else None,
         evidence,
@@ -142,13 +142,13 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
         weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
-        return first_of_each(weakest, attrgetter("card.image"), MAX_IMAGES), 0
+        return list_first_distinct(weakest, attrgetter("card.image"), MAX_IMAGES), 0
     middle = (showing.mean + others.mean) / 2
     beyond = [(middle - each.card.activation, each) for each in showing.images]
     beyond += [(each.card.activation - middle, each) for each in others.images]
     wrong = {each.card.image for by, each in beyond if by > 0}
     ordered = sorted((pair for pair in beyond if pair[1].card.image not in taken), key=lambda pair: -pair[0])
-    return first_of_each((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
+    return list_first_distinct((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
 
 
 def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from experiments.display import image_cards
 from experiments.display.image_cards import LoggedImage
-from experiments.display.label_meaning import meaning, scenes
+from experiments.display.label_meaning import parse_label, scenes
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
 
@@ -72,7 +72,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
         .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
     )
     known = list(rows[:LOOKED_AT])
-    meanings = [meaning(text) for text in texts]
+    meanings = [parse_label(text) for text in texts]
     drawn = scenes({row.image_id for row in known}) if any(meanings) else {}
     told = [row for row in known if row.image_id in drawn]
     # Words are compared only if there is no better way.
@@ -107,7 +107,10 @@ def _is_drawn(row: Observation) -> bool:
 def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
     """Return the strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
-    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), MAX_IMAGES)]
+    return [
+        LoggedImage.from_row(row)
+        for row in image_cards.list_first_distinct(ordered, attrgetter("image_id"), MAX_IMAGES)
+    ]
 
 
 def words(text: str) -> set[str]:

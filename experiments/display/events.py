@@ -194,7 +194,7 @@ def head(run: Run) -> SafeString:
     """Render the question, the status, and what the run has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "paused_by": paused_by(run)}
+    context = {"run": run, "meters": meters, "paused_by": get_pause_author(run)}
     return render_to_string("runs/page/head.html", context)
 
 
@@ -207,7 +207,7 @@ def seconds_of_work(run: Run) -> float:
     return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
 
 
-def paused_by(run: Run) -> str:
+def get_pause_author(run: Run) -> str:
     """Return who paused the run, or asked to pause it after its round; "" if it is not paused."""
     if run.status != Status.PAUSED:
         return run.pause_requested if run.is_pausing else ""
@@ -215,7 +215,7 @@ def paused_by(run: Run) -> str:
     return getattr(stop.content, "who", "") if stop else ""
 
 
-def stopping(run: Run) -> bool:
+def is_stopping(run: Run) -> bool:
     """True if a person has stopped the run and its worker has not released it yet."""
     return run.cancel_requested and not run.has_ended
 
@@ -228,8 +228,8 @@ def tail(run: Run) -> SafeString:
         "run": run,
         "last": last,
         "ahead": before.count() if run.status == Status.QUEUED else 0,
-        "stopping": stopping(run),
-        "paused_by": paused_by(run),
+        "stopping": is_stopping(run),
+        "paused_by": get_pause_author(run),
         "waiting_for_person": transcript.awaits_reply(run),
     }
     return render_to_string("runs/page/tail.html", context)

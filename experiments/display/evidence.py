@@ -16,8 +16,8 @@ from operator import attrgetter
 from statistics import fmean
 
 from experiments.core.search_index.normalize import normalize
-from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedImage, first_of_each
-from experiments.display.label_meaning import meaning, scenes
+from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedImage, list_first_distinct
+from experiments.display.label_meaning import parse_label, scenes
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
 from workers.record.figures import is_same
@@ -80,13 +80,13 @@ class ImageGroup:
 
     @property
     def strongest(self) -> Sequence[LoggedImage]:
-        return first_of_each(self.images, _image_key, STRIP)
+        return list_first_distinct(self.images, _image_key, STRIP)
 
     @property
     def weakest(self) -> Sequence[LoggedImage]:
         """Return those that are not among the strongest, weakest first."""
         shown = {each.card.image for each in self.strongest}
-        return first_of_each(
+        return list_first_distinct(
             [each for each in reversed(self.images) if each.card.image not in shown], _image_key, STRIP
         )
 
@@ -133,7 +133,7 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
     exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
     # Whether each image shows what the label says, by key; empty if that is unknown.
-    read = meaning(label)
+    read = parse_label(label)
     drawn = scenes([seen.card.image for seen in plain]) if read else {}
     shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
     showing = [seen for seen in plain if shown_by.get(seen.card.image)]

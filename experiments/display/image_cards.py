@@ -124,7 +124,7 @@ class ImageSource(Protocol):
 # --- choosing images --------------------------------------------------------------------------------
 
 
-def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
+def list_first_distinct(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
     """Return the first `count` items with different images."""
     found: dict[str, T] = {}
     for each in ordered:
@@ -169,7 +169,7 @@ def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], Image
 def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
     """Return the top activating images, each once."""
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
-    return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]
+    return [ImageCard.from_row(row) for row in list_first_distinct(ordered, attrgetter("image_id"), count)]
 
 
 def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:

@@ -197,11 +197,11 @@ def breadcrumbs(path: str) -> list[tuple[str, str]]:
     found = []
     for way in ways if path.endswith("/") else [*ways, path]:
         with suppress(Resolver404):
-            found.append((_crumb_words(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
+            found.append((_format_crumb(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
     return found if len(found) > 1 else []
 
 
-def _crumb_words(match: ResolverMatch, path: str) -> str:
+def _format_crumb(match: ResolverMatch, path: str) -> str:
     """Return the text of a crumb."""
     if template := CRUMBS.get(match.url_name or ""):
         with suppress(KeyError, ValueError):  # the page names its parameters differently

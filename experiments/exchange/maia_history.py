@@ -26,7 +26,7 @@ from experiments.exchange.image_services import Laboratory, Progress, ignore_pro
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.match_captions import pair_images
 from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_pixels, check_size, parse_json
-from experiments.exchange.validate_bundle import shown_in
+from experiments.exchange.validate_bundle import list_image_keys
 from experiments.models import Image, ImportedRun, ImportKind, Layer, Run
 from workers import registry
 from workers.record import tasks
@@ -89,7 +89,7 @@ class HistoryImages:
         return decoded.key
 
 
-def take(
+def import_history(
     path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = ignore_progress
 ) -> Taken:
     """Import the run of a transcript, or return the one imported from this file before. Raises ExchangeError, after
@@ -116,13 +116,13 @@ def take(
             ImportedRun.objects.create(
                 run=run, upload=source.row, kind=ImportKind.HISTORY, name=source.name[:200], identity=identity
             )
-    return Taken(run, known=False, left=left_out(turns, steps))
+    return Taken(run, known=False, left=describe_left_out(turns, steps))
 
 
-def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
+def describe_left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
     """Describe the images that the run lacks, "" if it has all."""
     there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
-    kept = sum(len(shown_in(step.payload)) for step in steps)
+    kept = sum(len(list_image_keys(step.payload)) for step in steps)
     if there == kept:
         return ""
     return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."

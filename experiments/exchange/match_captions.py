@@ -54,7 +54,7 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
         for place, block in enumerate(row):
             other = place + step
             alone = block.kind == "image" and len(block.said) == 1
-            if alone and 0 <= other < len(row) and (named := _named_by(row[other], step)):
+            if alone and 0 <= other < len(row) and (named := _parse_caption(row[other], step)):
                 title, activation, rest = named
                 shown.append({"title": title, "activation": activation, "image": block.said[0]})
                 texts.append(rest)
@@ -82,7 +82,7 @@ def _words_follow(row: Sequence[Block]) -> bool:
     return after > before or (after == before and bool(row) and row[0].kind == "image")
 
 
-def _named_by(block: Block, step: int) -> tuple[str, float, str] | None:
+def _parse_caption(block: Block, step: int) -> tuple[str, float, str] | None:
     """Return (title, activation, remaining words) of an image's text; None if it has no number.
 
     Of several numbers the nearest counts: the last one before an image, the first one after it.

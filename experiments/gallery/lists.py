@@ -189,7 +189,9 @@ class Filters(forms.Form):
                 self.data.get("owner", ""),
             ),
             "tags": _with_current(
-                Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations)).values_list("name", flat=True),
+                Tag.objects.filter(_is_used(Tag.experiments) | _is_used(Tag.observations)).values_list(
+                    "name", flat=True
+                ),
                 self.data.get("tag", ""),
             ),
         }
@@ -214,7 +216,7 @@ FILTERS = index_filters(*(_read_field(name, row) for name, row in Filters.base_f
 """The form's fields except the order, for the API and exports."""
 
 
-def _in_use(links: Any) -> Exists:
+def _is_used(links: Any) -> Exists:
     """True if a tag is on anything of this kind."""
     return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 

@@ -104,12 +104,12 @@ def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: SystemNameMasker, pictures: int = 1) -> list[UnitTile]:
     """Return these units in this order, each with its first exemplars."""
-    return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
+    return make_tiles(places, _read_facts(_match_places(_group_by_layer(places), "unit__"), names), pictures)
 
 
 def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:
     """Return the same from facts that are already loaded."""
-    shown = _find_pictures(_by_layer(places), pictures)
+    shown = _find_pictures(_group_by_layer(places), pictures)
     return [
         UnitTile(
             layer,
@@ -124,7 +124,7 @@ def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: 
     ]
 
 
-def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
+def _group_by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
     numbers: dict[int, list[int]] = {}
     for layer, number in places:
         numbers.setdefault(layer.pk, []).append(number)

@@ -16,7 +16,7 @@ from workers.agent.loop import Outcome, run_agent
 from workers.backbones.openai.image_limits import read_limit
 from workers.backbones.openai.provider_errors import redact
 from workers.errors import BackboneRefused
-from workers.jobs.console import in_words
+from workers.jobs.console import format_event
 from workers.protocols import ExperimentResult, Message
 from workers.protocols import Provider as Settings
 from workers.record.experiments import LogEntry, Observation
@@ -160,7 +160,7 @@ def test_a_run_keeps_the_limit_in_its_events_and_says_what_was_left_out():
     assert [each.captions for each in replied] == [0, 3, 11, 19]
     assert replied[-1].image_limit == ImageLimit(host, "gpt-4o", 12, stated=True)
     assert "19 earlier images were left out: the provider takes at most 12 images" in " ".join(
-        in_words(replied[-1], "reply").replace("|", "").split()
+        format_event(replied[-1], "reply").replace("|", "").split()
     )
     assert messages(run_log.events())[-1].image_limit == replied[-1].image_limit
 

@@ -105,7 +105,7 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     export = Export.objects.create(job=job, what=what, format=form, query=query)
     long.work(job.pk)
     job.refresh_from_db()
-    if not transfers.exists(export.place):
+    if not transfers.file_exists(export.place):
         return job, b""
     with transfers.fetch(export.place) as path:
         return job, path.read_bytes()

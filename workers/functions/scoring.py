@@ -68,7 +68,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     Numeric: NMSE = sum |truth - answer|² / sum |truth|² on the points i + 0.5, i in -128 … 127 (FIND, section 3.3),
     where the truth is defined; of a noisy function the truth is that without noise. Texts: exact matches.
     """
-    inputs, truth = _lay_out(box)
+    inputs, truth = _list_inputs_and_truth(box)
     told = FunctionScore(
         box.key,
         "no code",
@@ -133,7 +133,7 @@ def _tell_truth(truth: Truth) -> TrueFunction:
     return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
 
-def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
+def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
     """The inputs that answers are scored on, and the truth for each."""
     inputs = box.draw_held_out()
     pairs = zip(inputs, box.evaluate(inputs), strict=True)

@@ -59,12 +59,12 @@ def score_simulation(
     base, slope = _fit(acts[first], said[first], heavy[first])
     sample = NaturalSample(acts[second], said[second], heavy[second])
 
-    def explained(activations: Floats, presence: Floats, rows: Floats) -> Floats:
+    def predict_activations(activations: Floats, presence: Floats, rows: Floats) -> Floats:
         return explain_variance(activations, base + slope * presence, rows)
 
     return SimulationResult(
         _estimate(correlate, sample, seed, resamples),
-        _estimate(explained, sample, seed, resamples),
+        _estimate(predict_activations, sample, seed, resamples),
         fitted=len(first),
         graded=graded,
     )

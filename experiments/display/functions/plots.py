@@ -46,7 +46,7 @@ def plot_samples(
     every = -(-len(measured) // most)
     _add_samples(plot, found, measured[::-1][::every][::-1], linked=linked)
     outside = sum(not upwards.low <= y <= upwards.high for _, y in places)
-    plot.note = _tell_left_out(every, outside)
+    plot.note = _describe_left_out(every, outside)
     plot.table = _tabulate(found.score.inputs) if found.score and found.score.inputs else None
     return plot
 
@@ -71,7 +71,7 @@ def plot_residuals(found: FunctionEvidence) -> Plot | None:
         for x, y in some[:: -(-len(some) // MAX_DOTS)]:
             words = f"{name} at {figure(x)}: off by {figure(y)}"
             plot.add_dot(plot.x.at(x), plot.y.at(y), kind, words)
-    plot.note = _tell_left_out(1, sum(not upwards.low <= y <= upwards.high for _, y in points))
+    plot.note = _describe_left_out(1, sum(not upwards.low <= y <= upwards.high for _, y in points))
     return plot
 
 
@@ -142,7 +142,7 @@ def _list_scored(score: FunctionScore | None, field: str) -> list[Point]:
     return [(x, y) for x, y in pairs if x is not None and y is not None]
 
 
-def _tell_left_out(every: int, outside: int) -> str:
+def _describe_left_out(every: int, outside: int) -> str:
     parts = [f"One in {every} is drawn."] if every > 1 else []
     if outside:
         parts.append(f"{outside:,} lie{'s' * (outside == 1)} far off, and stand{'s' * (outside == 1)} at the edge.")

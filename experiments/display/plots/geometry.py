@@ -79,10 +79,10 @@ class PlotTable:
     def linked_rows(self) -> list[tuple[str, list[tuple[str, bool]]]]:
         """Return for each row its address, and for each cell its text and whether it is a number."""
         links = [*self.links, *[""] * (len(self.rows) - len(self.links))]
-        return [(link, [_tell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
+        return [(link, [_describe_cell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
 
 
-def _tell(cell: Cell) -> tuple[str, bool]:
+def _describe_cell(cell: Cell) -> tuple[str, bool]:
     if isinstance(cell, str) or cell is None:
         return cell or "", False
     return f"{cell:,}" if isinstance(cell, int) else figure(cell), True

@@ -53,12 +53,12 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
     """Execute what is left of the week. Raises Cancelled between two checks once `stopping` is set."""
 
     def settle() -> None:
-        _until(_is_settled, stopping)
+        _wait_until(_is_settled, stopping)
 
     try:
         diary = Diary(state)
         diary.write()
-        _until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
+        _wait_until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
         team = admit_team(owner, settle, small=small)
         for place, scene in enumerate(WEEK, 1):
             if scene.words in diary.over:
@@ -84,7 +84,7 @@ def _is_settled() -> bool:
     )
 
 
-def _until(is_so: Callable[[], bool], stopping: Event) -> None:
+def _wait_until(is_so: Callable[[], bool], stopping: Event) -> None:
     """Wait. Raises Cancelled."""
     while not is_so():
         if stopping.is_set():

@@ -153,7 +153,7 @@ class Keeper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl+C is for the supervisor, which tells the child
-                preexec_fn=lambda: _die_with(parent),
+                preexec_fn=lambda: _set_parent_death_signal(parent),
             )
         finally:
             os.close(output)
@@ -165,7 +165,7 @@ class Keeper:
                 self.console.say(line, self.child.name)
 
 
-def _die_with(parent: int) -> None:
+def _set_parent_death_signal(parent: int) -> None:
     """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask

@@ -68,14 +68,17 @@ def draw_opinions(rated: Ratings) -> Plot | None:
     if not total:
         return None
     cells = [
-        [_met_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None for column in size]
+        [
+            _build_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None
+            for column in size
+        ]
         for row in size
     ]
     label = f"{total:,} pairs of reviews of one item: {rated.line.words}"
     return draw_matrix(names, names, cells, label, "Pairs of reviews", "")
 
 
-def _met_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
+def _build_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
     what = f"both {one}" if one == other else f"{other} and {one}"
     words = f"{what}: {count:,} of {total:,} pairs of reviews ({count / total:.0%})"
     return MatrixCell(count / total, f"{count:,}", words)

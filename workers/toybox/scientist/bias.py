@@ -191,7 +191,7 @@ def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
-    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
@@ -204,7 +204,7 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [each.context for each in _find_suspects(view, known)]
     plan = {}
-    for scene in designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
+    for scene in designs.build_single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
         if edits := [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]:
             plan[caption(scene)] = edits
     prose = (
@@ -217,7 +217,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
 
 def _check(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [_phrase_in(known, each.context) for each in _find_confirmed(view, known)]
-    scenes = designs.single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
     prose = (
         f"What made me look at {', '.join(contexts)} cannot test them. So I draw {known.phrase()} afresh, everything "
         f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
