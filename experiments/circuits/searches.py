@@ -26,7 +26,7 @@ SEARCHED_KINDS = frozenset({"conv", "mlp", "latent"})
 MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
-_OFFERED_CLASSES = 300
+_MAX_CLASSES = 300
 _KEPT = 10
 
 
@@ -111,7 +111,7 @@ def list_classes() -> list[str]:
     """Return class names to choose from, of all models: the form offers them before a layer is chosen."""
     rows = Layer.objects.filter(kind="logit", model__available=True).values_list("names", flat=True)
     names = {str(each): None for some in rows if isinstance(some, list) for each in some}
-    return list(names)[:_OFFERED_CLASSES]
+    return list(names)[:_MAX_CLASSES]
 
 
 def find_dataset(layer: Layer, key: str) -> Dataset:

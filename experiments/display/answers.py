@@ -15,7 +15,7 @@ from experiments.core.system_names import SystemNameMasker
 from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
-from experiments.display.functions.samples import LATELY, FunctionEvidence, read_function
+from experiments.display.functions.samples import MAX_RECENT_SAMPLES, FunctionEvidence, read_function
 from experiments.display.image_cards import ImageSource, LoggedImage, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
@@ -98,7 +98,7 @@ def read_answer(
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
-    function = None if run.takes_images else read_function(run, LATELY)
+    function = None if run.takes_images else read_function(run, MAX_RECENT_SAMPLES)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
     return RunAnswer(
         run,

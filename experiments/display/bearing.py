@@ -15,7 +15,7 @@ from experiments.display.label_meaning import parse_label, scenes
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
 
-LATELY, LOOKED_AT = 200, 1_500
+RECENT_IMAGES, LOOKED_AT = 200, 1_500
 """Experiments, and their images, in which words are searched: the newest."""
 MAX_IMAGES = 6
 """Images of one hypothesis."""
@@ -67,7 +67,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     if not any(wanted):
         return [Bearing() for _ in texts]
     rows = (
-        image_cards.newest_logged(run, LATELY)
+        image_cards.newest_logged(run, RECENT_IMAGES)
         .select_related("experiment")
         .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
     )

@@ -105,7 +105,7 @@ ELSEWHERE = (
 """Pages that the palette offers besides the menu's."""
 COUNTED = 99
 """Maximum count of items to review."""
-SHOWN_ON_A_PHONE = 2
+MAX_PHONE_ENTRIES = 2
 """Entries that the bottom bar of a small screen has room for; the others unfold."""
 
 
@@ -133,8 +133,8 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
     return {
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
-        "places": places[:SHOWN_ON_A_PHONE],
-        "more": places[SHOWN_ON_A_PHONE:],
+        "places": places[:MAX_PHONE_ENTRIES],
+        "more": places[MAX_PHONE_ENTRIES:],
         "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),

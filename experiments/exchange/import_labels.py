@@ -52,7 +52,7 @@ def import_label_file(
     sentences += [f"Here already: {known:,}."] if known else []
     sentences += [f"Columns left out because they hold text: {', '.join(sorted(rows.left))}."] if rows.left else []
     about = [rows.describe_unusable(), *map(registry.weights_warning, catalogue.models)]
-    return " ".join([*sentences, *find_hints(found, catalogue.by_key, first), *filter(None, about)])
+    return " ".join([*sentences, *_find_hints(found, catalogue.by_key, first), *filter(None, about)])
 
 
 def _is_foreign(source: str) -> bool:
@@ -121,7 +121,7 @@ def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
     return layer
 
 
-def find_hints(
+def _find_hints(
     found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int
 ) -> list[str]:
     """Warn if the file may count from 1: most units of a layer, with unit 1, and no unit 0."""

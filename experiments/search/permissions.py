@@ -25,13 +25,13 @@ def filter_visible(viewer: User | None) -> Q:
         return facts
     unblinded = ~Q(run__in=blindness.list_blinded_runs(viewer))
     comments = Q(kind=TextKind.COMMENT) & unblinded
-    here = Q(kind=TextKind.REVIEW, anchor__in=list_readable_reviews(viewer).values("pk"))
+    here = Q(kind=TextKind.REVIEW, anchor__in=_list_readable_reviews(viewer).values("pk"))
     brought = Q(kind=TextKind.REVIEW, anchor=None) & unblinded
     finals = Q(kind=TextKind.FINAL) & ~Q(run__in=_list_hidden_runs(viewer))
     return facts | comments | here | brought | finals
 
 
-def list_readable_reviews(viewer: User) -> QuerySet[Review]:
+def _list_readable_reviews(viewer: User) -> QuerySet[Review]:
     """Return the submitted reviews that the viewer may find: their own, and those of others that they may read and
     that no longer influence their own."""
     others = Q(pk__in=blindness.list_visible_reviews(viewer).order_by().values("pk")) & ~Q(

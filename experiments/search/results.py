@@ -158,13 +158,13 @@ def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None],
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece]:
     """Return pieces of the text, each with true for a hit; "…" marks omitted parts."""
     # Hits of several terms may overlap
-    spans = list(merge_spans(find_hits(text, terms)))
+    spans = list(merge_spans(_find_hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
     pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MAX_MARKS], start, end)
     return [*([("…", False)] if start else []), *pieces, *([("…", False)] if end < len(text) else [])]
 
 
-def find_hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
+def _find_hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
     """Yield the positions of the terms in the original text, in any spelling."""
     normalized, places = normalized_with_places(text)
     for term in terms:

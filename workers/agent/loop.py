@@ -181,7 +181,7 @@ def run_agent(
             if who := run_log.pausing():
                 run_log.append("paused", Paused(step.round - 1, who))
                 return False
-        attempt(run_log, round_of(step), partial(take_step, step, context))
+        attempt(run_log, round_of(step), partial(_take_step, step, context))
         moved = True
     return False
 
@@ -214,7 +214,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     return None
 
 
-def take_step(step: rules.Step, context: RoundContext) -> Event:
+def _take_step(step: rules.Step, context: RoundContext) -> Event:
     """Take one step and record it."""
     if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")

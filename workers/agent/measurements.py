@@ -30,12 +30,12 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MAX_MARKED:
         yield f"So it is with {len(wrong) - MAX_MARKED} more. Log the activations that system.neuron returned."
-    yield from summarize_edits(result.observations, earlier)
+    yield from _summarize_edits(result.observations, earlier)
     yield from table(result.observations)
     yield from scale(result)
 
 
-def summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
+def _summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
     """Return the mean change of each edit instruction, from each original to its own edit; each pair counts once."""
     known = {**earlier, **{each.image: each.activation for each in observations}}
     pairs: dict[str, dict[tuple[str, str], tuple[float, float] | None]] = {}

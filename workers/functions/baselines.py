@@ -25,7 +25,7 @@ _AT_ONCE = 1_000
 """Inputs of a call."""
 _REPEATS = 8
 """Calls that noise is averaged over."""
-_MOSTLY = 0.9
+_MIN_NOISY_SHARE = 0.9
 """Share of the domain between the outermost noisy points above which the noise is everywhere."""
 
 
@@ -57,7 +57,7 @@ def study_numbers(call: Call) -> FunctionAnswer:
     if not noisy.any():
         return _conclude(x, first)
     low, high = float(x[noisy].min() - _STEP / 2), float(x[noisy].max() + _STEP / 2)
-    if high - low > _MOSTLY * np.ptp(x[np.isfinite(first)]):
+    if high - low > _MIN_NOISY_SHARE * np.ptp(x[np.isfinite(first)]):
         runs = [first, second]
         while len(runs) < _REPEATS:
             runs.append(_measure(call, x, lambda: _conclude_noisy(x, runs)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workers.functions.atoms import Atom, Choice, OneOf
 
-_FEW = OneOf((2, 3, 4))
+_TWO_TO_FOUR = OneOf((2, 3, 4))
 _SOME = OneOf((1, 2, 3, 4, 5))
 _LETTER = OneOf(tuple("aeioustrnl"))
 _OTHER = OneOf(tuple("bcdfgkpwxz"))
@@ -93,12 +93,12 @@ STRING_ATOMS = (
     _atom("drop ends", "all but the first and the last character", "s[1:-1]"),
     _atom("first half", "the first half", "s[:len(s) // 2]"),
     _atom("second half", "the second half", "s[len(s) // 2:]"),
-    _atom("every nth", "every character number 1, 1 + $n, 1 + 2·$n and so on", "s[::$n]", n=_FEW),
+    _atom("every nth", "every character number 1, 1 + $n, 1 + 2·$n and so on", "s[::$n]", n=_TWO_TO_FOUR),
     _atom(
         "drop every nth",
         "drop each character number $n",
         "''.join(c for i, c in enumerate(s, 1) if i % $n)",
-        n=_FEW,
+        n=_TWO_TO_FOUR,
     ),
     _atom("first word", "the first word", "s.split(' ')[0]"),
     _atom("last word", "the last word", "s.split(' ')[-1]"),
@@ -121,7 +121,7 @@ STRING_ATOMS = (
         "mask every nth",
         "replace each character number $n by $m",
         "''.join(c if i % $n else $m for i, c in enumerate(s, 1))",
-        n=_FEW,
+        n=_TWO_TO_FOUR,
         m=_MARK,
     ),
     _atom("caesar", "shift each letter by $n in the alphabet, round its end", _CAESAR, n=_SHIFT),
@@ -147,7 +147,7 @@ STRING_ATOMS = (
     ),
     # addition
     _atom("duplicate", "the text twice", "s + s"),
-    _atom("repeat", "the text $n times with spaces between", "' '.join([s] * $n)", n=_FEW),
+    _atom("repeat", "the text $n times with spaces between", "' '.join([s] * $n)", n=_TWO_TO_FOUR),
     _atom("double characters", "each character twice", _map_characters("c * 2")),
     _atom("double vowels", "each vowel twice", _map_characters(f"c * 2 if c in {_VOWELS} else c")),
     _atom("add mirror", "the text, then its reverse", "s + s[::-1]"),
@@ -155,7 +155,7 @@ STRING_ATOMS = (
     _atom("suffix", "put $m at the end", "s + $m", m=_MARK),
     _atom("surround", "put $m at both ends", "$m + s + $m", m=_MARK),
     _atom("interleave", "put $m between the characters", "$m.join(s)", m=_MARK),
-    _atom("repeat last", "the last character $n times more", "s + s[-1:] * $n", n=_FEW),
+    _atom("repeat last", "the last character $n times more", "s + s[-1:] * $n", n=_TWO_TO_FOUR),
     _atom("pad words", "put $m at the end of each word", _map_words("w + $m"), m=_MARK),
     # counts
     _atom("length", "the number of characters", "str(len(s))"),

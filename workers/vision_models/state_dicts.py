@@ -23,7 +23,7 @@ from workers.weights import get_first_line, loading
 
 DEPTH = 4
 """Maximum depth of a state dict in a checkpoint."""
-_SHOWN = 3
+_MAX_QUOTED = 3
 """Maximum number of names that a message quotes."""
 
 
@@ -99,5 +99,5 @@ def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[
 
 
 def _quote(names: Collection[str]) -> str:
-    quoted = [f"“{name}”" for name in [*names][:_SHOWN]]
-    return f"{', '.join(quoted)}{' …' if len(names) > _SHOWN else ''}"
+    quoted = [f"“{name}”" for name in [*names][:_MAX_QUOTED]]
+    return f"{', '.join(quoted)}{' …' if len(names) > _MAX_QUOTED else ''}"

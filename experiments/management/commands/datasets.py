@@ -80,7 +80,7 @@ def list_datasets(as_json: bool) -> str:
     for key in catalogue.dataset_keys():
         catalogue.write_dataset(key)
     found = [_describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
-    return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(format_dataset(each) for each in found)
+    return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(_format_dataset(each) for each in found)
 
 
 def _describe_dataset(row: Dataset) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _describe_dataset(row: Dataset) -> dict[str, Any]:
     }
 
 
-def format_dataset(each: dict[str, Any]) -> str:
+def _format_dataset(each: dict[str, Any]) -> str:
     """Format a dataset on a line, with remarks below it."""
     broken = f", {each['broken']} left out as broken" if each["broken"] else ""
     lines = [f"{each['key']}  {each['images']:,} images{broken}  {each['label']}"]

@@ -36,7 +36,7 @@ class Command(FetchingCommand):
             self.stdout.write(format_json(rows) if options["json"] else _format_layers(layers))
         else:
             found = list_models()
-            self.stdout.write(format_json(found) if options["json"] else format_models(found))
+            self.stdout.write(format_json(found) if options["json"] else _format_models(found))
 
 
 def list_models() -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ def _format_layers(layers: list[Layer]) -> str:
     )
 
 
-def format_models(found: list[dict[str, Any]]) -> str:
+def _format_models(found: list[dict[str, Any]]) -> str:
     """Format each model on a line; below a missing one, how to get it."""
     width = max(len(each["name"]) for each in found)
     lines = []

@@ -57,14 +57,14 @@ def page(request: HtmxRequest) -> HttpResponse:
         except InvalidFields:
             return render(request, "runs/asking.html", build_context(request, form, form.data))
         return redirect(run)
-    initial = get_initial_values(request)
+    initial = _get_initial_values(request)
     context = build_context(request, forms.QueryForm(initial=initial), initial)
     if request.htmx and context["models"]:  # the page that waited for them opens anew, with its scripts
         return HttpResponseClientRefresh()
     return render(request, "runs/asking.html", context)
 
 
-def get_initial_values(request: HttpRequest) -> dict[str, Any]:
+def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
     PermissionDenied for a run whose system the person is to judge unseen."""
     for way in ("from", "like"):
@@ -124,7 +124,7 @@ def _run_named(number: Any) -> Run | None:
     return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
-def describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any]:
+def _describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any]:
     """Return the run that is asked again, and the fields that differ: name, old value, new value."""
     parent = _run_named(values.get("parent") or "")
     if parent is None or names.is_masked(parent):
@@ -158,7 +158,7 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
         "limits": _describe_limits(chosen),
         "presets": list_presets(request.user),
         **_build_commands(request, chosen),
-        **describe_differences(values, names),
+        **_describe_differences(values, names),
         **shown,
     }
 
@@ -195,7 +195,7 @@ def command(request: HttpRequest) -> HttpResponse:
         "estimate": estimate(values, len(units) or 1),
         "limits": _describe_limits(values),
         **_build_commands(request, values),
-        **describe_differences(values, names),
+        **_describe_differences(values, names),
     }
     return render(request, "runs/asking/command.html", updates)
 

@@ -21,7 +21,7 @@ from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
 from workers.toybox.world.prompts import caption
 
-_SHOWN = 96
+_MAX_IMAGES = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
 _FRESH = 160
@@ -191,7 +191,7 @@ def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
-    scenes = designs.build_single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("contexts", _MAX_IMAGES), view.rng("contexts"))
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
