@@ -13,7 +13,7 @@ from experiments.core.compatibility import dataset_for, explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
 from experiments.core.system_names import SystemNameMasker
-from experiments.display.plots.curves import Curve, draw_curves
+from experiments.display.plots.curves import PlotCurve, draw_curves
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot
 from experiments.models import CircuitSearch, Dataset, Layer
@@ -168,7 +168,9 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
 def _draw_curves(report: CircuitReport, figure: str) -> Plot:
     """Plot a line for each search method."""
     title = figure.capitalize()
-    lines = [Curve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves]
+    lines = [
+        PlotCurve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves
+    ]
     words = f"{title} of circuits of {report.target}, by size"
     return draw_curves(lines, words, f"Nodes in the circuit, % of {report.nodes:,}", title)
 

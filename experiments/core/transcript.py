@@ -19,6 +19,7 @@ from experiments.core import notify, projections, sweep_totals
 from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
+from workers.errors import LeaseLost
 from workers.record.decoding import encode
 from workers.record.events import KINDS, Ended, Payload, Resumed, kind_of
 from workers.record.statuses import REOPENABLE, Status
@@ -35,10 +36,6 @@ class ImportedEvent:
     payload: Payload
     time: datetime
     state: bytes = b""
-
-
-class LeaseLost(Exception):
-    """The writer's fencing number is no longer the run's: another worker has taken over."""
 
 
 class RunEnded(Exception):

@@ -16,7 +16,7 @@ from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
 from experiments.display.functions.samples import MAX_RECENT_SAMPLES, FunctionEvidence, read_function
-from experiments.display.image_cards import ImageSource, LoggedImage, list_first_distinct
+from experiments.display.image_cards import ImageSource, LoggedCard, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
 from experiments.display.prose import get_first_sentence
@@ -52,8 +52,8 @@ class RunAnswer:
     mark: CheckMark
     check: CheckFigures | None
     evidence: Evidence
-    best: Sequence[LoggedImage]
-    against: Sequence[LoggedImage]
+    best: Sequence[LoggedCard]
+    against: Sequence[LoggedCard]
     wrong: int
     contrast: Plot | None
     parted_by: str
@@ -131,7 +131,7 @@ def _draw_contrast(
     return draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=most) if contrast else None
 
 
-def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:
+def _find_against(evidence: Evidence, best: Sequence[LoggedCard]) -> tuple[Sequence[LoggedCard], int]:
     """Return the images that most contradict the label, or come nearest to that, each once: the weakest that show
     it, and the strongest that do not.
 
@@ -151,7 +151,7 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
     return list_first_distinct((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
 
 
-def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
+def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedCard]:
     """Return the strongest images that show the label; without a label or such images, the run's strongest, else
     the exemplars."""
     groups = (evidence.showing, evidence.others, evidence.exemplars)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from experiments.display import image_cards
-from experiments.display.image_cards import LoggedImage
+from experiments.display.image_cards import LoggedCard
 from experiments.display.label_meaning import parse_label, scenes
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
@@ -48,9 +48,9 @@ class Bearing:
     among the strongest; `others` do not show it.
     """
 
-    strongest: Sequence[LoggedImage] = ()
-    weakest: Sequence[LoggedImage] = ()
-    others: Sequence[LoggedImage] = ()
+    strongest: Sequence[LoggedCard] = ()
+    weakest: Sequence[LoggedCard] = ()
+    others: Sequence[LoggedCard] = ()
     is_known: bool = False
     having: Sequence[Observation] = ()
     lacking: Sequence[Observation] = ()
@@ -104,12 +104,11 @@ def _is_drawn(row: Observation) -> bool:
     return row.origin not in (Origin.EXEMPLAR, Origin.EDITED) and math.isfinite(row.activation)
 
 
-def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
+def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedCard]:
     """Return the strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
     return [
-        LoggedImage.from_row(row)
-        for row in image_cards.list_first_distinct(ordered, attrgetter("image_id"), MAX_IMAGES)
+        LoggedCard.from_row(row) for row in image_cards.list_first_distinct(ordered, attrgetter("image_id"), MAX_IMAGES)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
-from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
+from experiments.display.plots import Axis, Interval, Plot, PlotLine, PlotShape, Text
 from experiments.models import CheckStatus, LabelCheck
 from experiments.models.evaluation import DEVELOPMENT, PROBE
 from workers.record.figures import figure
@@ -25,7 +25,7 @@ T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Axis for r and AUPRC; lower values are drawn at its left end."""
 ZERO = AXIS.at(0.0)
-FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
+FIGURES, FIGURE_ROW = PlotShape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
 """Large columns that marks do not need."""

@@ -22,8 +22,8 @@ from django.utils import timezone
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.decoding import shorten_value
-from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
-from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.image_services import ImageServices, Progress, ignore_progress
+from experiments.exchange.import_bundle import ImportSource, Taken
 from experiments.exchange.match_captions import pair_images
 from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_pixels, check_size, parse_json
 from experiments.exchange.validate_bundle import list_image_keys
@@ -60,7 +60,7 @@ class HistoryMessage:
 class HistoryImages:
     """Images of the file, each decoded once. They wait in a folder until the run is saved."""
 
-    laboratory: Laboratory
+    laboratory: ImageServices
     waiting: Path
     rows: dict[str, Image] = field(default_factory=dict)
     pixels: int = 0
@@ -90,7 +90,7 @@ class HistoryImages:
 
 
 def import_history(
-    path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = ignore_progress
+    path: Path, source: ImportSource, options: Json, laboratory: ImageServices, progress: Progress = ignore_progress
 ) -> Taken:
     """Import the run of a transcript, or return the one imported from this file before. Raises ExchangeError, after
     which nothing is saved."""
@@ -166,7 +166,7 @@ def _parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tup
             )
 
 
-def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Run:
+def run_of(turns: Sequence[HistoryMessage], source: ImportSource, options: Json) -> Run:
     """Return the unsaved row. Raises ExchangeError for an invalid system or a transcript without a reply."""
     if not any(turn.role == "assistant" for turn in turns):
         raise ExchangeError("No message is the assistant's: there is no run in this file.")
@@ -195,7 +195,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
     return run
 
 
-def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
+def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: ImageServices) -> Iterator[ImportedEvent]:
     """Yield the events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
     now, number, replies = run.created, 0, 0

@@ -15,7 +15,7 @@ from typing import Any
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import run_decoding
 from experiments.exchange.decoding import HIGHEST, shorten_value
-from experiments.exchange.image_services import Laboratory, Progress
+from experiments.exchange.image_services import ImageServices, Progress
 from experiments.exchange.run_decoding import build_type_error, check_time
 from experiments.exchange.run_record import dump_json
 from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError, check_pixels
@@ -51,7 +51,7 @@ Json = Mapping[str, Any]
 
 
 def look_at_images(
-    archive: Archive, folder: str, waiting: Path, laboratory: Laboratory, progress: Progress
+    archive: Archive, folder: str, waiting: Path, laboratory: ImageServices, progress: Progress
 ) -> list[Image]:
     """Return unsaved rows for all images, and write the re-encoded files to `waiting`. Raises ExchangeError."""
     rows: dict[str, Image] = {}

@@ -17,14 +17,14 @@ from django.utils import timezone
 
 from experiments.core.display_name import person
 from experiments.display.number_format import compact, count_noun, dollars
-from experiments.display.plots import BarSeries, Plot, Shape, draw_bars
+from experiments.display.plots import BarSeries, Plot, PlotShape, draw_bars
 from experiments.models import Review, ReviewState, Run
 from workers.record.statuses import Status
 
 WEEKS = 12
 """Number of weeks, with the current one."""
 CONCLUDED = (Status.CONCLUDED, Status.LIMIT_REACHED)
-SHAPE = Shape(340, 168, 50, 10, 16, 40, 64)
+SHAPE = PlotShape(340, 168, 50, 10, 16, 40, 64)
 MEASURES = (
     ("runs", "Runs concluded", "part-0", lambda value: f"{value:,.0f}"),
     ("tokens", "Tokens", "part-2", compact),

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from experiments.display.plots import Axis, Plot, Shape
+from experiments.display.plots import Axis, Plot, PlotShape
 from experiments.models import Layer
 from experiments.units.bands import CheckBand
 from experiments.units.colours import Colour
@@ -158,7 +158,7 @@ def links(
 
 # --- one unit ---------------------------------------------------------------------------------------
 
-SHAPE = Shape(560, 180, 40, 12, 34, 24)
+SHAPE = PlotShape(560, 180, 40, 12, 34, 24)
 GAP = 0.07
 """Share of a bar's room that stays free."""
 

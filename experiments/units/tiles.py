@@ -35,7 +35,7 @@ class UnitLabel:
 
 
 @dataclass(frozen=True)
-class Picture:
+class TilePicture:
     """An exemplar: the keys of its image, raw and masked."""
 
     raw: str
@@ -50,7 +50,7 @@ class UnitTile:
     label: UnitLabel | None = None
     r: float | None = None
     """Of the best check of any of its labels."""
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[TilePicture] = ()
     review: ReviewColour | None = None
     """The reviewers' verdict, if requested."""
 
@@ -166,16 +166,16 @@ def _read_checks(meant: Q, names: SystemNameMasker) -> list[tuple[Place, float, 
     return [((layer, number), r, p) for layer, number, r, p in found if r is not None]
 
 
-def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:
+def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[TilePicture]]:
     """Return by place the first exemplars of each unit over one dataset: the one over which it was measured first."""
     rows = Exemplar.objects.filter(_match_places(numbers, "profile__unit__"), rank__lte=count)
     about = ("profile_id", "image_id", "masked_id", "activation")
-    found: dict[Place, list[Picture]] = {}
+    found: dict[Place, list[TilePicture]] = {}
     profiles: dict[Place, int] = {}
     at = ("profile__unit__layer_id", "profile__unit__number")
     ordered = rows.order_by("profile_id", "rank").values_list(*at, *about)
     for layer, number, profile, raw, masked, activation in ordered:
         place = layer, number
         if profiles.setdefault(place, profile) == profile:
-            found.setdefault(place, []).append(Picture(raw, masked, activation))
+            found.setdefault(place, []).append(TilePicture(raw, masked, activation))
     return found

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from experiments.core import transcript, transfers
 from experiments.exchange import import_bundle
-from experiments.exchange.import_bundle import Source
+from experiments.exchange.import_bundle import ImportSource
 from experiments.models import Export, Image, Job, Label, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs import exchange, long
@@ -86,7 +86,7 @@ def bundled(*runs: Run, path: Path) -> Path:
 
 
 def brought(path: Path, by: User) -> list[import_bundle.Taken]:
-    return import_bundle.bundle(path, Source(path.name, by), exchange.laboratory())
+    return import_bundle.bundle(path, ImportSource(path.name, by), exchange.laboratory())
 
 
 def forgotten(*runs: Run) -> None:

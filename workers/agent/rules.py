@@ -57,7 +57,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunProgram:
     """Run the program of an experiment whose start is recorded."""
 
     experiment: ExperimentStarted
@@ -83,7 +83,7 @@ class Grade:
     """True if a label was already sent back because its words could not be tested."""
 
 
-Step = Ask | Run | Record | Grade
+Step = Ask | RunProgram | Record | Grade
 
 
 def next_step(state: RunState, seconds: float) -> Step | None:
@@ -108,7 +108,7 @@ def next_step(state: RunState, seconds: float) -> Step | None:
         if state.since.begun is None:
             return Record("experiment", ExperimentStarted(reply.round, state.experiments + 1, reply.code))
         if state.since.result is None:
-            return Run(state.since.begun)
+            return RunProgram(state.since.begun)
         return _decide_between_rounds(state, seconds)
     return _decide_after_reading(state, seconds)
 

@@ -14,7 +14,7 @@ from typing import Any
 from workers.errors import MissingPart
 from workers.functions.black_box import BlackBox, JudgedBox, Truth
 from workers.functions.numeric import EDGE, measure_nmse
-from workers.functions.words.triplets import Judge
+from workers.functions.words.triplets import TripletJudge
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 from workers.record.estimates import Estimate
@@ -97,7 +97,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     return _compare(told, truth, outputs)
 
 
-def judge_description(box: JudgedBox, description: str, judge: Judge) -> FunctionScore:
+def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> FunctionScore:
     """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
 
     The same judge chooses by the true description too: who errs by that says little of any other. Raises what the

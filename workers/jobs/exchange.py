@@ -34,8 +34,8 @@ from experiments.exchange import (
     tables,
 )
 from experiments.exchange.formats import label_files
-from experiments.exchange.image_services import Decoded, Laboratory, Progress
-from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.image_services import Decoded, ImageServices, Progress
+from experiments.exchange.import_bundle import ImportSource, Taken
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
 from experiments.models.exchange import DATASETS, LABEL_FILES, NOUNS
@@ -161,7 +161,7 @@ def take_import(job: Job, progress: Progress) -> str:
         raise ExchangeError("The file was removed after an earlier attempt. Upload it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
-        source = Source(row.name, owner, row)
+        source = ImportSource(row.name, owner, row)
         with transfers.fetch(row.place) as path:
             if row.kind == ImportKind.LABELS:
                 taken = _take_and_test(path, source, job, Actor(job.asked_by), progress)
@@ -185,7 +185,7 @@ def _will_resume(job: Job, error: Exception) -> bool:
     return stops or bool(explain_outage(error))
 
 
-def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress: Progress) -> str:
+def _take_and_test(path: Path, source: ImportSource, job: Job, actor: Actor, progress: Progress) -> str:
     """Import labels, and start their test if there are new ones and the installation tests automatically."""
     named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
     before = label_tests.count_labels(*named)
@@ -194,7 +194,7 @@ def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress:
     return f"{taken} {told}".strip()
 
 
-def import_file(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
+def import_file(path: Path, kind: ImportKind, source: ImportSource, options: dict[str, Any], progress: Progress) -> str:
     """Import a file. Raises RequestError, after which only complete runs before the bad one are kept."""
     if kind == ImportKind.LABELS:
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
@@ -219,9 +219,9 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
-def laboratory() -> Laboratory:
+def laboratory() -> ImageServices:
     """Return the functions that imports need."""
-    return Laboratory(decode, parse)
+    return ImageServices(decode, parse)
 
 
 def decode(data: bytes) -> Decoded:

@@ -90,7 +90,7 @@ def pause(claimed: Run) -> None:
     """Record that the owner paused the run. Ctrl+C may come at any point of a round."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
     pause = Paused(rounds, person(claimed.owner))
-    with suppress(transcript.LeaseLost, transcript.RunEnded):  # Another process was first
+    with suppress(LeaseLost, transcript.RunEnded):  # Another process was first
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 

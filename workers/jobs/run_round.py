@@ -20,7 +20,7 @@ from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
-from workers.agent.loop import Outcome, attempt, run_agent, start
+from workers.agent.loop import ProgramOutcome, attempt, run_agent, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
@@ -188,7 +188,7 @@ class SandboxRunner:
         self.images = images
         self.backbone = backbone
 
-    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+    def __call__(self, code: str, number: int, state: bytes) -> ProgramOutcome:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
@@ -216,7 +216,7 @@ class SandboxRunner:
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools
-        return Outcome(
+        return ProgramOutcome(
             result,
             tuple(tools.entries),
             tools.exemplar_mean,

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from experiments.display.functions.samples import FunctionEvidence, HypothesisFit, LoggedSample, shorten
 from experiments.display.number_format import shorten_value
-from experiments.display.plots import Axis, Plot, PlotLine, PlotTable, Shape, fit_axis
+from experiments.display.plots import Axis, Plot, PlotLine, PlotShape, PlotTable, fit_axis
 from workers.record.figures import figure
 from workers.record.functions import FunctionScore, ScoredInput, read_number
 
 MAX_DOTS = 1_200
 """Maximum samples with a dot; of more, every n-th."""
-_LARGE = Shape(960, 380, 58, bottom=42)
-_RESIDUALS = Shape(960, 200, 58, bottom=42)
+_LARGE = PlotShape(960, 380, 58, bottom=42)
+_RESIDUALS = PlotShape(960, 200, 58, bottom=42)
 _OUTLYING = 50
 """One in this many values at either end may be so far off that it does not stretch the axis."""
 EARLIER, NEWEST = "part-other", "part-3"
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 def plot_samples(
-    found: FunctionEvidence, shape: Shape = _LARGE, most: int = MAX_DOTS, *, linked: bool = True
+    found: FunctionEvidence, shape: PlotShape = _LARGE, most: int = MAX_DOTS, *, linked: bool = True
 ) -> Plot | None:
     """Plot output by input; None unless a sample has two numbers. Outliers are drawn at the edge, and the note
     counts them. After the end also the truth and the values of the answer's code. `linked`: dots link to their
@@ -75,7 +75,7 @@ def plot_residuals(found: FunctionEvidence) -> Plot | None:
     return plot
 
 
-def _open_plot(shape: Shape, across: Axis, upwards: Axis, label: str) -> Plot:
+def _open_plot(shape: PlotShape, across: Axis, upwards: Axis, label: str) -> Plot:
     plot = Plot(shape, across, upwards, label, "function")
     plot.add_ticks_across()
     plot.add_ticks_below()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis
-from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotLine, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
 WIDTH, WATERFALL = 580, 920
@@ -59,7 +59,7 @@ def draw_intervals(
     names = [_wrap(f"{row.name}, n = {row.n:,}" if counts and row.n is not None else row.name) for row in known]
     row_height = TALL if any(len(lines) > 1 for lines in names) else ROW
     bottom = 40 if x_title else 26
-    shape = Shape(WIDTH, 10 + row_height * len(known) + bottom, _measure_names(names), 18, 10, bottom)
+    shape = PlotShape(WIDTH, 10 + row_height * len(known) + bottom, _measure_names(names), 18, 10, bottom)
     values = [each for row in known for each in (row.value, row.low, row.high)]
     x = fit_axis([*values, level], shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(known), shape.top, shape.floor), label, "intervals")
@@ -131,7 +131,7 @@ def draw_waterfall(
         return None
     row_height = ROW - 2
     names = [[row.name[:NAME_CHARS]] for row in rows]
-    shape = Shape(WATERFALL, 10 + row_height * len(rows) + 40, _measure_names(names), 18, 10, 40)
+    shape = PlotShape(WATERFALL, 10 + row_height * len(rows) + 40, _measure_names(names), 18, 10, 40)
     x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
     plot.name_axes(x_title)

@@ -61,13 +61,13 @@ class Command(PreparedCommand):
 
 def _import_file(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
     """Import one file; return the outcome in words. Raises CommandError."""
-    from experiments.exchange.import_bundle import Source
+    from experiments.exchange.import_bundle import ImportSource
     from workers.jobs import exchange
 
     try:
         kind, said = _describe_file(path, typed)
         with line.until_ctrl_c("Runs that were whole by then are kept."):
-            return exchange.import_file(path, kind, Source(path.name, owner), said, line)
+            return exchange.import_file(path, kind, ImportSource(path.name, owner), said, line)
     except MaiaError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 
 SHORT_LIFE = 10.0
 """Seconds: a child that lived shorter than this failed at its start."""
@@ -71,7 +71,7 @@ class Child:
 class Keeper:
     """Keeps one child alive from `start` to `stop`. `gave_up` is called when that fails."""
 
-    def __init__(self, child: Child, console: Console, gave_up: Callable[[], None]) -> None:
+    def __init__(self, child: Child, console: SupervisorConsole, gave_up: Callable[[], None]) -> None:
         self.child = child
         self.console = console
         self.gave_up = gave_up

@@ -49,7 +49,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         shares.append((name, figures.share_figure(f"{toolset}.right", name, chosen, "right")))
         medians.append(figures.median_figure(f"{toolset}.pearson", f"{name}: median r", map(r, chosen)))
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{toolset}.{name}",
             f"Full less {registry.TOOLSETS[toolset].label.lower()}: {words}",
             figures.get_scores_by_unit(done[FULL], score, 0.0),

@@ -108,7 +108,7 @@ def _compare(side: _Side) -> list[Figure]:
     # The exact effect if it was measured, else its approximation by gradients
     own = next((each for each in ("effect", "gradients") if each in methods), "")
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"{side.prefix}difference.{other}.{measure}",
             f"{side.words}: the circuit less {METHODS[other]}, {measure} at {MAIN_SHARE:.0%}",
             *(

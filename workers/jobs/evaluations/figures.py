@@ -126,7 +126,7 @@ def count_figure(key: str, label: str, values: Iterable[float | None], goal: flo
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlannedComparison:
     """A planned comparison: its name, and the scores of both sides by unit."""
 
     key: str
@@ -135,7 +135,7 @@ class Comparison:
     second: Mapping[int, float]
 
 
-def compare(pairs: Sequence[Comparison]) -> list[Figure]:
+def compare(pairs: Sequence[PlannedComparison]) -> list[Figure]:
     """Return the mean difference of each comparison over units with both scores. Holm's correction covers all
     comparisons."""
     measured, tests = [], []

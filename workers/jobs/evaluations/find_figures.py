@@ -131,7 +131,7 @@ def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> 
     """Compare the agent with one-shot, over all families and in each, and hints with no hints, over all."""
     score = figures.score_of("success")
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             _name_key("difference", family or "all", f"{first}-{second}"),
             f"{METHODS[first]} less {METHODS[second].lower()}, {family or 'all'}: found out",
             figures.get_scores_by_unit(_filter_family(family, done[first]) if family else done[first], score),

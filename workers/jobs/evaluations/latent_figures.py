@@ -160,7 +160,7 @@ def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Fig
     words, score, _ = _SCORES["pearson"]
     return figures.compare(
         [
-            figures.Comparison(
+            figures.PlannedComparison(
                 f"{key}.pearson",
                 f"{label}, {words}",
                 figures.get_scores_by_unit(figures.filter_source(side.items, one), score),

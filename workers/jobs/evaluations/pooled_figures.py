@@ -56,7 +56,7 @@ def _compare(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[Fi
     first = figures.get_scores_by_unit(figures.filter_source(items, sources[0]), _DIFFERENCE)
     return figures.compare(
         [
-            figures.Comparison(
+            figures.PlannedComparison(
                 f"pooled.difference.{source}",
                 f"{name_source(sources[0])} less {name_source(source).lower()}: entailed most less least, in SD",
                 first,

@@ -93,7 +93,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     right, r = figures.score_of("right"), figures.score_of("pearson")
     single = [each for each in items if each.group == SINGLE]
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"Agent less {name_source(source).lower()}: {words}",
             figures.get_scores_by_unit(figures.filter_source(some, AGENT), score, 0.0),

@@ -74,7 +74,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     first = sources[0] if sources else AGENT
     medians = figures.list_medians(items, sources, GOALS)
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"{name_source(first)} less {name_source(source).lower()}: {words.removeprefix('median ')}",
             figures.get_scores_by_unit(figures.filter_source(items, first), figures.score_reader(name)),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
@@ -227,7 +227,7 @@ def _check(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(prose, _hypotheses(view, known), code, [("BIAS", stated)])
 
 
-def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
+def _hypotheses(view: ScientistView, known: Concept) -> list[ReportedHypothesis]:
     """Return one hypothesis per suspect after those already listed. One that edits or fresh images do not confirm is
     refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
@@ -237,7 +237,7 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
         borne_out = found.claimed if found.checked else found.confirmed
         status = "open" if not tested else "supported" if borne_out else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = ListedHypothesis(number, text, status, _write_figures(found))
+        listed[text] = ReportedHypothesis(number, text, status, _write_figures(found))
     return list(listed.values())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept
@@ -158,13 +158,13 @@ def _list_signs(table: ResponseTable) -> list[str]:
     return signs
 
 
-def _hypotheses(table: ResponseTable) -> list[ListedHypothesis]:
+def _hypotheses(table: ResponseTable) -> list[ReportedHypothesis]:
     signs = _list_signs(table)
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        ListedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
-        ListedHypothesis(2, "the system relies on something else than one class", other, reason),
+        ReportedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
+        ReportedHypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 
 
