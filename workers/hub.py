@@ -15,7 +15,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from workers.errors import MissingPart, UnknownName
-from workers.weights import first_line
+from workers.weights import get_first_line
 
 Groups = Sequence[tuple[str, ...]]
 
@@ -169,7 +169,7 @@ def _fetch(name: str, groups: Groups) -> Path:
         HfApi().model_info(name, timeout=ANSWER_SECONDS)
         place = Path(hf_hub_download(name, groups[0][0])).parent
         for group in groups:
-            for shard in _list_shards(_first_of(name, group, place.name)):
+            for shard in _list_shards(_get_first(name, group, place.name)):
                 hf_hub_download(name, shard, revision=place.name)
         return place
     except GatedRepoError as error:
@@ -182,10 +182,10 @@ def _fetch(name: str, groups: Groups) -> Path:
             "if it is private: hf auth login"
         ) from error
     except (OSError, HTTPError) as error:
-        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {first_line(error)})") from error
+        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {get_first_line(error)})") from error
 
 
-def _first_of(name: str, group: tuple[str, ...], commit: str) -> Path:
+def _get_first(name: str, group: tuple[str, ...], commit: str) -> Path:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from workers.errors import MachineryError
-from workers.weights import count_bytes, first_line, gigabytes, out_of_memory, release_memory
+from workers.weights import count_bytes, get_first_line, gigabytes, is_out_of_memory, release_memory
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -181,7 +181,7 @@ class ModelCache:
         try:
             return slot.load()
         except Exception as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
         # Outside the handler: the traceback of the first attempt holds what it had loaded.
         self.evict()
@@ -189,7 +189,7 @@ class ModelCache:
         try:
             return slot.load()
         except Exception as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             raise MachineryError(self._too_big(slot, error)) from None
 
@@ -200,7 +200,7 @@ class ModelCache:
         return (
             f"{slot.name}{size} does not fit into the memory of {self.device!r}; loaded beside it: {others}; budget: "
             f"{budget}. Use a smaller model, MAIA_PRECISION=float16 or fewer MAIA_WORKER_THREADS, or lower "
-            f"MAIA_MEMORY_GB if other programs need memory too. ({first_line(error)})"
+            f"MAIA_MEMORY_GB if other programs need memory too. ({get_first_line(error)})"
         )
 
 
@@ -237,13 +237,15 @@ class Slot(Generic[T]):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            if error is not None and (out_of_memory(error) or out_of_memory(error.__cause__)):
+            if error is not None and (is_out_of_memory(error) or is_out_of_memory(error.__cause__)):
                 self._cache.evict()  # the next attempt finds more room
         finally:
             self._cache.leave(self)
 
 
-def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]) -> list[Result]:
+def map_in_batches(
+    items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]
+) -> list[Result]:
     """Apply `work` to the items, `size` at a time; when memory runs out, half as many from there on.
 
     Raises MachineryError if there is no memory for a single one.
@@ -267,11 +269,11 @@ def _attempt(work: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence
     try:
         return work(batch)
     except Exception as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if len(batch) == 1:
             raise MachineryError(
-                f"There is no memory for a single image at a time ({first_line(error)}). Use a smaller model or "
+                f"There is no memory for a single image at a time ({get_first_line(error)}). Use a smaller model or "
                 "MAIA_PRECISION=float16, or lower MAIA_MEMORY_GB, which leaves more room beside the weights."
             ) from error
         log.warning("No memory for %d at a time; going on with half as many.", len(batch))

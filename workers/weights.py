@@ -54,7 +54,7 @@ def compute_in_float32() -> None:
     torch.backends.cudnn.allow_tf32 = False
 
 
-def out_of_memory(error: BaseException | None) -> bool:
+def is_out_of_memory(error: BaseException | None) -> bool:
     """True if an error says that memory ran out, on the device or on the processor."""
     if isinstance(error, MemoryError):
         return True
@@ -109,7 +109,7 @@ def gigabytes(count: float) -> str:
     return f"{size:.2f} GB" if size < 10 else f"{size:.1f} GB"
 
 
-def first_line(error: BaseException) -> str:
+def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message."""
     return str(error).partition("\n")[0][:200] or type(error).__name__
 
@@ -124,7 +124,7 @@ def load_part(kind: Any, folder: Path, **options: Any) -> Any:
             return kind.from_pretrained(folder, local_files_only=True, **options)
     except Exception as error:  # a damaged file can make transformers raise anything
         raise MissingPart(
-            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
+            f"{folder} holds no {kind.__name__} that can be loaded ({get_first_line(error)}). Fetch or save it again."
         ) from error
 
 

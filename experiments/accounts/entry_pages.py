@@ -45,7 +45,7 @@ class SignIn(LoginView):
         tried = throttle.start_try(request, name)
         if tried.wait:
             form = self.get_form_class()(self.request, initial={"username": name})
-            context = self.get_context_data(form=form, wait=in_words(tried.wait))
+            context = self.get_context_data(form=form, wait=format_wait(tried.wait))
             return self.render_to_response(context, status=429, headers={"Retry-After": str(tried.wait)})
         request.came_by = "password"  # type: ignore[attr-defined]
         response = super().post(request, *args, **kwargs)
@@ -58,7 +58,7 @@ class SignIn(LoginView):
         return super().get_context_data(**kwargs) | {"single_sign_on": single_sign_on.label()}
 
 
-def in_words(seconds: int) -> str:
+def format_wait(seconds: int) -> str:
     """Return the time to wait in words, rounded up."""
     number, unit = (seconds, "second") if seconds < 90 else (ceil(seconds / 60), "minute")
     return f"{number} {unit}{'s' * (number != 1)}"
@@ -163,4 +163,4 @@ def come_back(request: HttpRequest) -> HttpResponse:
     """Handle the visitor's return from the provider. Only GET: what looks ahead must not use up the state."""
     if not single_sign_on.is_on():
         raise Http404
-    return single_sign_on.come_back(request)
+    return single_sign_on.complete_sign_in(request)

@@ -75,7 +75,7 @@ class JoinForm(UserCreationForm):  # type: ignore[type-arg]
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
-        names.must_be_free(username)
+        names.require_free_name(username)
         return username
 
     def clean_name(self) -> str:

@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.accounts import actions, audit_query, lists, single_sign_on, throttle
-from experiments.accounts.entry_pages import in_words, leave
+from experiments.accounts.entry_pages import format_wait, leave
 from experiments.accounts.forms import (
     ASSIGNABLE,
     FirstPasswordForm,
@@ -104,7 +104,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     tried = throttle.begin_again(actor.person)
     form = _password_form(request, actor.person, request.POST)
     if tried.wait:
-        form.add_error(None, f"Too many tries. This one was not checked; try again in {in_words(tried.wait)}.")
+        form.add_error(None, f"Too many tries. This one was not checked; try again in {format_wait(tried.wait)}.")
         return _show_you(request, actor.person, 429, password_form=form)
     if not form.is_valid():
         return _show_you(request, actor.person, 400, password_form=form)

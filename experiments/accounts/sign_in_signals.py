@@ -41,7 +41,7 @@ def start_session(request: HttpRequest, user: User, **_: Any) -> None:
         "agent": request.META.get("HTTP_USER_AGENT", "")[:AGENT_CHARS],
     }
     Member.objects.filter(user=user).update(seen=timezone.now())
-    sessions.forget_ended()
+    sessions.delete_ended()
     audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
 
 

@@ -117,7 +117,7 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
     return str(url)
 
 
-def come_back(request: HttpRequest) -> HttpResponse:
+def complete_sign_in(request: HttpRequest) -> HttpResponse:
     """Return the response for a browser that returns from the provider."""
     client, state = _build_client(), request.GET.get("state", "")
     client.framework.clear_state_data(request.session, "")  # forgets those that are too old
@@ -128,9 +128,9 @@ def come_back(request: HttpRequest) -> HttpResponse:
         _load_metadata(client)
     except BROKEN as error:
         return _refuse_unreachable(request, error)
-    _use_up(request, client, state, started)
+    _remove_state(request, client, state, started)
     try:
-        claims = _verified_claims(client, request)
+        claims = _verify_claims(client, request)
     except BROKEN as error:
         # Authlib keeps the state if the provider reports an error; it is for one return only
         client.framework.clear_state_data(request.session, state)
@@ -181,7 +181,7 @@ def _load_metadata(client: DjangoOAuth2App) -> None:
     }
 
 
-def _use_up(request: HttpRequest, client: DjangoOAuth2App, state: str, started: dict[str, Any]) -> None:
+def _remove_state(request: HttpRequest, client: DjangoOAuth2App, state: str, started: dict[str, Any]) -> None:
     """Remove the state from the stored session, before the provider takes its time. A second return finds none."""
     client.framework.clear_state_data(request.session, state)
     try:
@@ -191,7 +191,7 @@ def _use_up(request: HttpRequest, client: DjangoOAuth2App, state: str, started: 
     client.framework.set_state_data(request.session, state, started)  # here alone, until Authlib has checked it
 
 
-def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, Any]:
+def _verify_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, Any]:
     """Return what the provider tells of the person. Raises one of BROKEN unless it answers this browser's request."""
     audience = {"essential": True, "value": settings.OIDC_CLIENT_ID}
     issuer = {"essential": True, "value": client.server_metadata["issuer"]}

@@ -15,7 +15,7 @@ from workers.record.circuit_graphs import find_graph_problem
 from workers.record.decoding import encode
 
 ASKS = Role.RESEARCHER
-_OFFERED = 8
+_MAX_NAMES = 8
 """Classes that a message names."""
 
 
@@ -74,7 +74,7 @@ def _check_target(circuit: Circuit, typed: str) -> str:
     if name.isascii() and name.isdigit() and len(name) < 10 and int(name) < layer.units:
         own = layer.name_of(int(name))
         return own if own and names.count(own) == 1 else str(int(name))
-    some = ", ".join(names[:_OFFERED])
+    some = ", ".join(names[:_MAX_NAMES])
     raise InvalidInput(
         f"{circuit.network} has no class {name[:60]!r}. Choose one such as {some}; or a number up to "
         f"{layer.units - 1:,}; or leave it empty.",

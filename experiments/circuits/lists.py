@@ -28,7 +28,7 @@ from workers.record.circuits import CircuitMember
 ROW_PICTURES = 4
 """Members of a circuit whose first exemplars are in its row of the list."""
 MEMBER_PICTURES = 3
-OFFERED_CIRCUITS = 200
+MAX_CIRCUITS = 200
 """Maximum circuits that a unit's page lists or a form offers, the newest."""
 FILTERS = index_filters(
     Filter("q", "Words", contain_words("name"), Words, "words of the name", in_fields=False),
@@ -95,14 +95,14 @@ def list_circuits() -> QuerySet[Circuit]:
 def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
     """Return the circuits with this unit as a member, newest first."""
     rows = Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number)
-    return rows.distinct()[:OFFERED_CIRCUITS]
+    return rows.distinct()[:MAX_CIRCUITS]
 
 
 def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit | None:
     """Return the newest circuit with exactly these members."""
     first = members[0] if members else CircuitMember("", "", 0)
     some = {"members__model": first.model, "members__layer": first.layer, "members__number": first.unit}
-    rows = list_circuits().filter(network=network, **some)[:OFFERED_CIRCUITS]
+    rows = list_circuits().filter(network=network, **some)[:MAX_CIRCUITS]
     return next((row for row in rows if {each.member for each in row.members.all()} == {*members}), None)
 
 
@@ -110,7 +110,7 @@ def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) 
     """Return the circuits of a network to which a user may add members; none for units of several networks."""
     rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()
     rows = rows if role == Role.ADMIN else rows.filter(owner=user)
-    return rows.annotate(size=Count("members"))[:OFFERED_CIRCUITS]
+    return rows.annotate(size=Count("members"))[:MAX_CIRCUITS]
 
 
 def draw_rows(rows: Iterable[Circuit], names: SystemNameMasker) -> list[CircuitSummary]:

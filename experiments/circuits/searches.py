@@ -13,7 +13,7 @@ from experiments.core.compatibility import dataset_for, explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
 from experiments.core.system_names import SystemNameMasker
-from experiments.display.plots.curves import Curve, draw_curves
+from experiments.display.plots.curves import PlotCurve, draw_curves
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot
 from experiments.models import CircuitSearch, Dataset, Layer
@@ -26,7 +26,7 @@ SEARCHED_KINDS = frozenset({"conv", "mlp", "latent"})
 MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
-_OFFERED_CLASSES = 300
+_MAX_CLASSES = 300
 _KEPT = 10
 
 
@@ -111,7 +111,7 @@ def list_classes() -> list[str]:
     """Return class names to choose from, of all models: the form offers them before a layer is chosen."""
     rows = Layer.objects.filter(kind="logit", model__available=True).values_list("names", flat=True)
     names = {str(each): None for some in rows if isinstance(some, list) for each in some}
-    return list(names)[:_OFFERED_CLASSES]
+    return list(names)[:_MAX_CLASSES]
 
 
 def find_dataset(layer: Layer, key: str) -> Dataset:
@@ -156,8 +156,8 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
         rows=[
             (
                 f"{size:,} ({_share(report, size):.0f} %)",
-                [_write(_at(each.faithfulness, at)) for each in curves],
-                [_write(_at(each.completeness, at)) for each in curves],
+                [_write(_get_estimate(each.faithfulness, at)) for each in curves],
+                [_write(_get_estimate(each.completeness, at)) for each in curves],
             )
             for at, size in enumerate(sizes)
         ],
@@ -168,7 +168,9 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
 def _draw_curves(report: CircuitReport, figure: str) -> Plot:
     """Plot a line for each search method."""
     title = figure.capitalize()
-    lines = [Curve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves]
+    lines = [
+        PlotCurve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves
+    ]
     words = f"{title} of circuits of {report.target}, by size"
     return draw_curves(lines, words, f"Nodes in the circuit, % of {report.nodes:,}", title)
 
@@ -187,7 +189,7 @@ def _share(report: CircuitReport, size: int) -> float:
     return 100 * size / report.nodes if report.nodes else 0.0
 
 
-def _at(found: Sequence[Estimate], at: int) -> Estimate:
+def _get_estimate(found: Sequence[Estimate], at: int) -> Estimate:
     return found[at] if at < len(found) else Estimate()
 
 

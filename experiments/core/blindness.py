@@ -53,13 +53,13 @@ def waiting(user: User) -> QuerySet[ReviewItem]:
 # --- opinions ---
 
 
-def visible(user: User) -> QuerySet[Review]:
+def list_visible_reviews(user: User) -> QuerySet[Review]:
     """Return the submitted reviews that this person may read, which always include their own."""
     mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
     own = Exists(mine.filter(state=ReviewState.SUBMITTED))
     over = Q(item__complete=True) & ~Exists(mine.filter(state=ReviewState.DRAFT))
     allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
-    others = allowed & ~Q(item__run__in=blinded_runs(user))
+    others = allowed & ~Q(item__run__in=list_blinded_runs(user))
     return visible_to(Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED))
 
 
@@ -75,7 +75,7 @@ def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blin
     return mine.state == ReviewState.SUBMITTED if mine and mine.state != ReviewState.DECLINED else item.complete
 
 
-def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
+def list_blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
     """Return the keys of the runs that this person has yet to judge for themselves. Opinions and comments of others
     about these runs are hidden from them."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
@@ -86,7 +86,7 @@ def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
 
 def is_blind(user: User, run: int) -> bool:
     """True if this person has yet to judge the run for themselves."""
-    return blinded_runs(user).filter(run_id=run).exists()
+    return list_blinded_runs(user).filter(run_id=run).exists()
 
 
 def is_under_review(run: int) -> bool:
@@ -124,7 +124,7 @@ def has_hidden_verdict(user: User | None) -> Q:
     if user is None:
         anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
         return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))
-    return Q(pk__in=blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))
+    return Q(pk__in=list_blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))
 
 
 def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
@@ -132,4 +132,4 @@ def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
     if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
         return True
     mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)
-    return mine.exists() and not blinded_runs(user).filter(queue=queue).exists()
+    return mine.exists() and not list_blinded_runs(user).filter(queue=queue).exists()

@@ -43,7 +43,7 @@ def find_unknown_part(run: Run) -> str:
     # A member of a family, such as hf:owner/name, is known once an admin has added it.
     known = _is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
     checks = (
-        ("" if known else no_model(run.model)) or _unknown_layer(run),
+        ("" if known else describe_missing_model(run.model)) or _unknown_layer(run),
         unknown_dataset(run.options.get("dataset") or ""),
         _unknown_among("toolset", run.toolset, parts.list_toolsets()),
         _unknown_among("backbone", run.backbone, parts.list_backbones()),
@@ -52,7 +52,7 @@ def find_unknown_part(run: Run) -> str:
     return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset, run.model)
 
 
-def no_model(name: str) -> str:
+def describe_missing_model(name: str) -> str:
     there = join_names(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return f"There is no model “{name[:MAX_NAME_CHARS]}”. Choose one of: {there}."
 

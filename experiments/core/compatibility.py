@@ -104,7 +104,7 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
     return " ".join(notes)
 
 
-def fitting(model: str) -> dict[str, str]:
+def find_matching_plugins(model: str) -> dict[str, str]:
     """Return the available dataset, toolset and backbone that suit a model; with a provider's key, a language
     model.
 

@@ -53,7 +53,7 @@ _TRY_AGAIN = (
 def explain_outage(error: BaseException, place: str = "a worker", then: str = _WAITS) -> str:
     """Explain what is away, full or locked, for the people who wait; "" if neither the error nor its causes are an
     outage. `place` says where it was met, `then` what follows."""
-    for each in _causes(error):
+    for each in _iterate_causes(error):
         if isinstance(each, Outage):
             return str(each)
         if isinstance(each, OperationalError | InterfaceError) and (words := _explain_database(each)):
@@ -85,7 +85,7 @@ def _explain_database(error: Error) -> str:
     return "" if state.startswith(_TOO_COMPLEX) else _POSTGRES.get(state, _SILENT)
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -34,7 +34,7 @@ def enqueue(run_id: int, wait: float = 0) -> None:
     due = database_now() + timedelta(seconds=wait)
     run = Run.objects.select_related("run_queue").only("owner_id", "sweep_id", "run_queue__id").get(pk=run_id)
     Run.objects.filter(pk=run_id).update(due=due, run_queue=run.run_queue_id or run_queue_of(run).pk)
-    transaction.on_commit(ring)
+    transaction.on_commit(wake_workers)
 
 
 def run_queue_of(run: Run) -> RunQueue:
@@ -44,7 +44,7 @@ def run_queue_of(run: Run) -> RunQueue:
     return RunQueue.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
 
 
-def ring() -> None:
+def wake_workers() -> None:
     """Wake the threads of all workers that wait for runs. They also poll, so a lost bell costs only a few seconds."""
     if notify.muted.is_set():  # runs in the foreground, perhaps without Redis
         return
@@ -72,7 +72,7 @@ def send(job: str, row: int | None = None) -> None:
         args = () if row is None else (row,)
         current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
     except _AWAY as error:
-        log.warning("%s %s could not be enqueued: %s. The sweeper will try again.", job, row or "", error)
+        log.warning("%s %s could not be enqueued: %s. The recovery job will try again.", job, row or "", error)
 
 
 def row_of(message_id: str) -> int:

@@ -48,7 +48,7 @@ class Bounded:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        most = left = await _most_bytes(scope)
+        most = left = await _get_max_bytes(scope)
         answered = False
 
         async def count() -> Said:
@@ -95,7 +95,7 @@ def _read_length(scope: Message) -> int:
     return int(length) if length.isdigit() else 0
 
 
-async def _most_bytes(scope: Message) -> int:
+async def _get_max_bytes(scope: Message) -> int:
     """Return the maximum bytes of this request's body; 0 for a file from a person who may not import."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if (

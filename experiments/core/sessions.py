@@ -77,6 +77,6 @@ def is_alive(key: str) -> bool:
     return Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).exists()
 
 
-def forget_ended() -> None:
+def delete_ended() -> None:
     """Delete the rows of expired sessions."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()

@@ -44,7 +44,7 @@ class RunTotals:
         return cls(run.cost, run.tokens, run.seconds)
 
 
-def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
+def update_totals(run: Run, before: RunTotals, *, ends: bool) -> None:
     """Add what an event of the run used beyond `before`; `ends` is true for the run's last event. The run must be
     locked."""
     if run.sweep_id is None:

@@ -19,6 +19,7 @@ from experiments.core import notify, projections, sweep_totals
 from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
+from workers.errors import LeaseLost
 from workers.record.decoding import encode
 from workers.record.events import KINDS, Ended, Payload, Resumed, kind_of
 from workers.record.statuses import REOPENABLE, Status
@@ -35,10 +36,6 @@ class ImportedEvent:
     payload: Payload
     time: datetime
     state: bytes = b""
-
-
-class LeaseLost(Exception):
-    """The writer's fencing number is no longer the run's: another worker has taken over."""
 
 
 class RunEnded(Exception):
@@ -73,9 +70,9 @@ def append(
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=strip_unstorable(encode(payload)))
-        projections.keep(run, event, state, Direct(run))
+        projections.update_rows(run, event, state, Direct(run))
         run.save()
-        sweep_totals.keep(run, before, ends=event.row.ends)
+        sweep_totals.update_totals(run, before, ends=event.row.ends)
         transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 
@@ -96,7 +93,7 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
         event = Event(
             run=run, seq=run.last_seq, kind=step.kind, payload=strip_unstorable(encode(step.payload)), time=step.time
         )
-        projections.keep(run, event, step.state, rows)
+        projections.update_rows(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
         over = run.has_ended

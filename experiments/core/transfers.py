@@ -18,7 +18,7 @@ from django.core.files.storage import storages
 from experiments.core.bucket import Bucket
 
 
-def put(path: Path, name: str) -> None:
+def move_file(path: Path, name: str) -> None:
     """Move a complete file there. It must lie in `waiting_folder`."""
     if bucket := _bucket():
         bucket.upload(path, name)
@@ -36,7 +36,7 @@ def waiting_folder() -> Path:
     return folder
 
 
-def exists(name: str) -> bool:
+def file_exists(name: str) -> bool:
     return bucket.exists(name) if (bucket := _bucket()) else _place(name).exists()
 
 

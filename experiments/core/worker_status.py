@@ -19,7 +19,7 @@ from experiments.models import Job, Run, UnitProfile
 
 KEPT_SECONDS = 120
 """Seconds for which a silent worker is still listed."""
-LATE_SECONDS = 15
+MAX_SILENT_SECONDS = 15
 """Seconds of silence after which a worker counts as lost."""
 MAX_PLACES = 4
 """Maximum loaded models that a line names."""
@@ -79,7 +79,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
 
 def state(report: dict[str, Any]) -> str:
     """Return a worker's state: "late"; "refuses" if its code is not of the database's version; "busy" or "ready"."""
-    if report["silent"] > LATE_SECONDS:
+    if report["silent"] > MAX_SILENT_SECONDS:
         return "late"
     return "refuses" if report.get("refuses") else "busy" if report.get("jobs") else "ready"
 

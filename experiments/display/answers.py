@@ -15,11 +15,11 @@ from experiments.core.system_names import SystemNameMasker
 from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
-from experiments.display.functions.samples import LATELY, FunctionEvidence, read_function
-from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
+from experiments.display.functions.samples import MAX_RECENT_SAMPLES, FunctionEvidence, read_function
+from experiments.display.image_cards import ImageSource, LoggedCard, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
-from experiments.display.prose import first_sentence
+from experiments.display.prose import get_first_sentence
 from experiments.display.rounds import OutlineLine, outline
 from experiments.display.strips import draw_strips
 from experiments.models import Hypothesis, Layer, Run
@@ -52,8 +52,8 @@ class RunAnswer:
     mark: CheckMark
     check: CheckFigures | None
     evidence: Evidence
-    best: Sequence[LoggedImage]
-    against: Sequence[LoggedImage]
+    best: Sequence[LoggedCard]
+    against: Sequence[LoggedCard]
     wrong: int
     contrast: Plot | None
     parted_by: str
@@ -98,12 +98,12 @@ def read_answer(
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
-    function = None if run.takes_images else read_function(run, LATELY)
+    function = None if run.takes_images else read_function(run, MAX_RECENT_SAMPLES)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
     return RunAnswer(
         run,
         labels,
-        first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
+        get_first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
         read_figures(run.label_check, ceiling=run.has_ended and not names.is_masked(run)) if run.label_check else None,
         evidence,
@@ -131,7 +131,7 @@ def _draw_contrast(
     return draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=most) if contrast else None
 
 
-def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:
+def _find_against(evidence: Evidence, best: Sequence[LoggedCard]) -> tuple[Sequence[LoggedCard], int]:
     """Return the images that most contradict the label, or come nearest to that, each once: the weakest that show
     it, and the strongest that do not.
 
@@ -142,16 +142,16 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
         weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
-        return first_of_each(weakest, attrgetter("card.image"), MAX_IMAGES), 0
+        return list_first_distinct(weakest, attrgetter("card.image"), MAX_IMAGES), 0
     middle = (showing.mean + others.mean) / 2
     beyond = [(middle - each.card.activation, each) for each in showing.images]
     beyond += [(each.card.activation - middle, each) for each in others.images]
     wrong = {each.card.image for by, each in beyond if by > 0}
     ordered = sorted((pair for pair in beyond if pair[1].card.image not in taken), key=lambda pair: -pair[0])
-    return first_of_each((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
+    return list_first_distinct((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
 
 
-def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
+def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedCard]:
     """Return the strongest images that show the label; without a label or such images, the run's strongest, else
     the exemplars."""
     groups = (evidence.showing, evidence.others, evidence.exemplars)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from experiments.display import image_cards
-from experiments.display.image_cards import LoggedImage
-from experiments.display.label_meaning import meaning, scenes
+from experiments.display.image_cards import LoggedCard
+from experiments.display.label_meaning import parse_label, scenes
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
 
-LATELY, LOOKED_AT = 200, 1_500
+RECENT_IMAGES, LOOKED_AT = 200, 1_500
 """Experiments, and their images, in which words are searched: the newest."""
 MAX_IMAGES = 6
 """Images of one hypothesis."""
@@ -48,9 +48,9 @@ class Bearing:
     among the strongest; `others` do not show it.
     """
 
-    strongest: Sequence[LoggedImage] = ()
-    weakest: Sequence[LoggedImage] = ()
-    others: Sequence[LoggedImage] = ()
+    strongest: Sequence[LoggedCard] = ()
+    weakest: Sequence[LoggedCard] = ()
+    others: Sequence[LoggedCard] = ()
     is_known: bool = False
     having: Sequence[Observation] = ()
     lacking: Sequence[Observation] = ()
@@ -67,12 +67,12 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     if not any(wanted):
         return [Bearing() for _ in texts]
     rows = (
-        image_cards.newest_logged(run, LATELY)
+        image_cards.newest_logged(run, RECENT_IMAGES)
         .select_related("experiment")
         .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
     )
     known = list(rows[:LOOKED_AT])
-    meanings = [meaning(text) for text in texts]
+    meanings = [parse_label(text) for text in texts]
     drawn = scenes({row.image_id for row in known}) if any(meanings) else {}
     told = [row for row in known if row.image_id in drawn]
     # Words are compared only if there is no better way.
@@ -104,10 +104,12 @@ def _is_drawn(row: Observation) -> bool:
     return row.origin not in (Origin.EXEMPLAR, Origin.EDITED) and math.isfinite(row.activation)
 
 
-def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
+def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedCard]:
     """Return the strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
-    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), MAX_IMAGES)]
+    return [
+        LoggedCard.from_row(row) for row in image_cards.list_first_distinct(ordered, attrgetter("image_id"), MAX_IMAGES)
+    ]
 
 
 def words(text: str) -> set[str]:

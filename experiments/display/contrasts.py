@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from experiments.display.effect_sizes import separate, standardize
 from experiments.display.evidence import Evidence
-from experiments.display.image_cards import LoggedImage
+from experiments.display.image_cards import LoggedCard
 from experiments.display.label_meaning import scenes
 from experiments.display.scene_changes import list_contexts
 from experiments.display.strips import Strip
@@ -69,8 +69,8 @@ def list_stated(run: Run) -> list[StatedBias]:
 
 
 def _find_sides(
-    stated: Sequence[StatedBias], images: Sequence[LoggedImage]
-) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
+    stated: Sequence[StatedBias], images: Sequence[LoggedCard]
+) -> tuple[Sequence[LoggedCard], Sequence[LoggedCard]]:
     """Return the images with the context of the first bias and those without, by the rules of its test."""
     by_card = {id(each.card): each for each in images}
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
@@ -79,7 +79,7 @@ def _find_sides(
     return [by_card[id(card)] for card in found.inside], [by_card[id(card)] for card in found.outside]
 
 
-def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedImage], Sequence[LoggedImage]] | None:
+def _find_largest(images: Sequence[LoggedCard]) -> tuple[str, Sequence[LoggedCard], Sequence[LoggedCard]] | None:
     """Return the scene property that separates the activations most: its name, and the images with it and without."""
     known = scenes([each.card.image for each in images])
     read = [each for each in images if each.card.image in known]

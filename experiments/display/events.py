@@ -22,7 +22,7 @@ from experiments.core import parts, transcript
 from experiments.core.system_names import SystemNameMasker
 from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
 from experiments.display.functions.plots import plot_samples
-from experiments.display.functions.samples import LATELY, read_function
+from experiments.display.functions.samples import MAX_RECENT_SAMPLES, read_function
 from experiments.display.hypothesis_strips import Bearings, ListedHypothesis
 from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.parameter_plots import draw_parameters
@@ -194,7 +194,7 @@ def head(run: Run) -> SafeString:
     """Render the question, the status, and what the run has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "paused_by": paused_by(run)}
+    context = {"run": run, "meters": meters, "paused_by": _get_pause_author(run)}
     return render_to_string("runs/page/head.html", context)
 
 
@@ -207,7 +207,7 @@ def seconds_of_work(run: Run) -> float:
     return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
 
 
-def paused_by(run: Run) -> str:
+def _get_pause_author(run: Run) -> str:
     """Return who paused the run, or asked to pause it after its round; "" if it is not paused."""
     if run.status != Status.PAUSED:
         return run.pause_requested if run.is_pausing else ""
@@ -215,7 +215,7 @@ def paused_by(run: Run) -> str:
     return getattr(stop.content, "who", "") if stop else ""
 
 
-def stopping(run: Run) -> bool:
+def is_stopping(run: Run) -> bool:
     """True if a person has stopped the run and its worker has not released it yet."""
     return run.cancel_requested and not run.has_ended
 
@@ -228,8 +228,8 @@ def tail(run: Run) -> SafeString:
         "run": run,
         "last": last,
         "ahead": before.count() if run.status == Status.QUEUED else 0,
-        "stopping": stopping(run),
-        "paused_by": paused_by(run),
+        "stopping": is_stopping(run),
+        "paused_by": _get_pause_author(run),
         "waiting_for_person": transcript.awaits_reply(run),
     }
     return render_to_string("runs/page/tail.html", context)
@@ -262,7 +262,7 @@ def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | N
 
 
 def _chart_activations(run: Run) -> dict[str, Any]:
-    rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
+    rows = image_cards.newest_logged(run, MAX_RECENT_SAMPLES).values_list("experiment__round", "activation", "title")
     values = list(rows[:CHARTED])[::-1]
     scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     return {"chart": activation_plot(values, scale) if values else None}
@@ -270,7 +270,7 @@ def _chart_activations(run: Run) -> dict[str, Any]:
 
 def _chart_function(run: Run) -> dict[str, Any]:
     """Return a plot of numbers, or the newest texts."""
-    found = read_function(run, LATELY)
+    found = read_function(run, MAX_RECENT_SAMPLES)
     chart = plot_samples(found, SMALL, CHARTED) if found.is_numeric else None
     if chart:
         chart.legend, chart.table = (

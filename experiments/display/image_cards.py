@@ -86,7 +86,7 @@ class ImageCard:
 
 
 @dataclass(frozen=True)
-class LoggedImage:
+class LoggedCard:
     """An image, with the numbers of the run, the experiment and the round that logged it."""
 
     card: ImageCard
@@ -95,7 +95,7 @@ class LoggedImage:
     round: int
 
     @classmethod
-    def from_row(cls, row: Observation) -> LoggedImage:
+    def from_row(cls, row: Observation) -> LoggedCard:
         return cls(ImageCard.from_row(row), row.experiment.run_id, row.experiment.number, row.experiment.round)
 
 
@@ -104,7 +104,7 @@ class EditedImage:
     """An image of a run and the edits of it from one experiment, on a page that lists images."""
 
     before: ImageCard
-    edits: Sequence[LoggedImage]
+    edits: Sequence[LoggedCard]
 
     @property
     def cards(self) -> list[ImageCard]:
@@ -124,7 +124,7 @@ class ImageSource(Protocol):
 # --- choosing images --------------------------------------------------------------------------------
 
 
-def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
+def list_first_distinct(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
     """Return the first `count` items with different images."""
     found: dict[str, T] = {}
     for each in ordered:
@@ -135,11 +135,11 @@ def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -
 
 
 def gather_edits(
-    listed: Sequence[LoggedImage], originals: Mapping[tuple[int, str], ImageCard]
-) -> list[LoggedImage | EditedImage]:
+    listed: Sequence[LoggedCard], originals: Mapping[tuple[int, str], ImageCard]
+) -> list[LoggedCard | EditedImage]:
     """Group edits with their original from `originals`, by run and key, at the position of the first edit. The
     original is then not listed by itself as well."""
-    found: dict[tuple[int, int, str], LoggedImage | list[LoggedImage]] = {}
+    found: dict[tuple[int, int, str], LoggedCard | list[LoggedCard]] = {}
     edited = {(each.run, each.card.original) for each in listed if each.card.change is not None}
     for place, each in enumerate(listed):
         original = (each.run, each.card.original)
@@ -155,7 +155,7 @@ def gather_edits(
     ]
 
 
-def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], ImageCard]:
+def find_originals(listed: Sequence[LoggedCard]) -> dict[tuple[int, str], ImageCard]:
     """Return what the edits among these were made from, as their runs first logged it, by run and key."""
     edits = [each for each in listed if each.card.original and each.card.change is not None]
     if not edits:
@@ -169,7 +169,7 @@ def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], Image
 def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
     """Return the top activating images, each once."""
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
-    return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]
+    return [ImageCard.from_row(row) for row in list_first_distinct(ordered, attrgetter("image_id"), count)]
 
 
 def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:

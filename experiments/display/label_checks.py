@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
-from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
+from experiments.display.plots import Axis, Interval, Plot, PlotLine, PlotShape, Text
 from experiments.models import CheckStatus, LabelCheck
 from experiments.models.evaluation import DEVELOPMENT, PROBE
 from workers.record.figures import figure
@@ -25,7 +25,7 @@ T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Axis for r and AUPRC; lower values are drawn at its left end."""
 ZERO = AXIS.at(0.0)
-FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
+FIGURES, FIGURE_ROW = PlotShape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
 """Large columns that marks do not need."""
@@ -157,15 +157,15 @@ def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
             plot.lines.append(PlotLine(at, at, y - 9, y + 9, "base-rate"))
         if ceiling and (most := ceiling.auprc if name == "AUPRC" else ceiling.pearson) is not None:
             plot.lines.append(PlotLine(x.at(most), x.at(most), y - 9, y + 9, "ceiling"))
-        plot.add_dot(x.at(value), y, "figure", f"{name} {_with_interval(value, low, high)}")
+        plot.add_dot(x.at(value), y, "figure", f"{name} {_format_interval(value, low, high)}")
     return plot
 
 
 def _describe_figures(check: LabelCheck) -> str:
     """Return the main figures in a sentence, for tooltips and screen readers."""
-    parts = [f"r {_with_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
+    parts = [f"r {_format_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
     if check.auprc is not None:
-        parts.append(f"AUPRC {_with_interval(check.auprc, check.auprc_low, check.auprc_high)}")
+        parts.append(f"AUPRC {_format_interval(check.auprc, check.auprc_low, check.auprc_high)}")
     if check.base_rate is not None:
         parts.append(f"base rate {figure(check.base_rate)}")
     return f"{SEEN.get(check.split, check.split)}: {'; '.join(parts)}"
@@ -184,7 +184,7 @@ def describe_reading(check: LabelCheck | None, *, news: bool = False) -> str:
     return reading.words
 
 
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
+def _format_interval(value: float | None, low: float | None, high: float | None) -> str:
     known = low is not None and high is not None
     return f"{figure(value)} (95 % interval {figure(low)} to {figure(high)})" if known else figure(value)
 

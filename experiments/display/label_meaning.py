@@ -26,7 +26,7 @@ class Meaning:
         return matches_any(self.concepts, scene)
 
 
-def meaning(label: str) -> Meaning | None:
+def parse_label(label: str) -> Meaning | None:
     """Return the meaning; None unless every word of the label is understood."""
     concepts = read_whole(label)
     return Meaning(concepts) if concepts else None

@@ -105,7 +105,7 @@ ELSEWHERE = (
 """Pages that the palette offers besides the menu's."""
 COUNTED = 99
 """Maximum count of items to review."""
-SHOWN_ON_A_PHONE = 2
+MAX_PHONE_ENTRIES = 2
 """Entries that the bottom bar of a small screen has room for; the others unfold."""
 
 
@@ -133,8 +133,8 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
     return {
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
-        "places": places[:SHOWN_ON_A_PHONE],
-        "more": places[SHOWN_ON_A_PHONE:],
+        "places": places[:MAX_PHONE_ENTRIES],
+        "more": places[MAX_PHONE_ENTRIES:],
         "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),
@@ -197,11 +197,11 @@ def breadcrumbs(path: str) -> list[tuple[str, str]]:
     found = []
     for way in ways if path.endswith("/") else [*ways, path]:
         with suppress(Resolver404):
-            found.append((_crumb_words(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
+            found.append((_format_crumb(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
     return found if len(found) > 1 else []
 
 
-def _crumb_words(match: ResolverMatch, path: str) -> str:
+def _format_crumb(match: ResolverMatch, path: str) -> str:
     """Return the text of a crumb."""
     if template := CRUMBS.get(match.url_name or ""):
         with suppress(KeyError, ValueError):  # the page names its parameters differently

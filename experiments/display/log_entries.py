@@ -14,7 +14,7 @@ from experiments.models import Observation, Run
 from workers.record.events import ExperimentEnded
 from workers.record.functions import Sample
 
-SAMPLES_SHOWN = 12
+MAX_SAMPLES = 12
 """Inputs of a function that are shown unfolded."""
 MAX_UNFOLDED, UNFOLDED_OF_MANY = 15, 10
 """Up to the first number, the images of an entry are shown in the program's order; of more, the second number is
@@ -50,11 +50,11 @@ class LogEntry:
 
     @property
     def first_samples(self) -> Sequence[Sample]:
-        return self.samples[:SAMPLES_SHOWN]
+        return self.samples[:MAX_SAMPLES]
 
     @property
     def further_samples(self) -> Sequence[Sample]:
-        return self.samples[SAMPLES_SHOWN:]
+        return self.samples[MAX_SAMPLES:]
 
     @property
     def hypotheses(self) -> Sequence[str]:

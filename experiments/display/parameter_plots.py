@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from django.urls import reverse
 
 from experiments.core.thumbnails import picture_of
-from experiments.display.plots import Curve, Plot, PlotValue, draw_curves
+from experiments.display.plots import Plot, PlotCurve, PlotValue, draw_curves
 from workers.record.engine_parameters import ENGINE_PARAMETERS, keep_known
 from workers.record.experiments import Observation as Logged
 from workers.record.origins import Origin
@@ -32,12 +32,12 @@ def draw_parameters(observations: Iterable[Logged], *, team: bool = True) -> lis
     seeds: dict[str, int] = defaultdict(int)
     for prompt, _ in groups:
         seeds[prompt] += 1
-    curves: dict[str, list[Curve]] = defaultdict(list)
+    curves: dict[str, list[PlotCurve]] = defaultdict(list)
     for (prompt, seed), images in groups.items():
         if varied := _find_varied(images):
             ending = f", seed {seed}" if seeds[prompt] > 1 else ""
             name = prompt if len(prompt) <= _NAME_CHARS else f"{prompt[: _NAME_CHARS - 1]}…"
-            curves[varied].append(Curve(name + ending, [_make_point(each, varied, team=team) for each in images]))
+            curves[varied].append(PlotCurve(name + ending, [_make_point(each, varied, team=team) for each in images]))
     return [_draw(name, found) for name, found in curves.items()]
 
 
@@ -55,7 +55,7 @@ def _make_point(image: Logged, name: str, *, team: bool) -> tuple[float, PlotVal
     return image.parameters[name], PlotValue(image.activation, title, link, picture)
 
 
-def _draw(name: str, curves: Sequence[Curve]) -> Plot:
+def _draw(name: str, curves: Sequence[PlotCurve]) -> Plot:
     known = ENGINE_PARAMETERS[name]
     axis = f"{known.label} ({known.unit})" if known.unit else known.label
     return draw_curves(curves, f"Activation against {known.label.lower()}", axis, "Activation")

@@ -22,7 +22,7 @@ from experiments.exchange.opinions import opinions_json
 from experiments.exchange.run_html import Small
 from experiments.exchange.run_record import SCHEMA, dump_json, to_json
 from experiments.exchange.safe_zip import CHUNK, MANIFEST, ExchangeError
-from experiments.exchange.validate_bundle import shown_in
+from experiments.exchange.validate_bundle import list_image_keys
 from experiments.models import Event, Image, Run
 
 KNOWN = ("key", "width", "height", "origin", "prompt", "seed", "scene", "raw", "original")
@@ -118,7 +118,7 @@ def _event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     if event.kind != "result":
         return data
     # Shown images are exported; the saved program state lets the run be forked after import
-    keys.update(shown_in(event.content))
+    keys.update(list_image_keys(event.content))
     left = run.experiments.filter(number=event.number).values_list("state", flat=True).first()
     return data | ({"state": b64encode(bytes(left)).decode()} if left else {})
 

@@ -82,7 +82,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     rows: Any
     match what:
         case ExportSubject.BUNDLE:
-            rows = told_whole(runs(given, viewer), viewer)
+            rows = require_named_systems(runs(given, viewer), viewer)
         case ExportSubject.RUNS:
             rows = runs(given, viewer)
         case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
@@ -167,7 +167,7 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
     return found.runs
 
 
-def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+def require_named_systems(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Return the same runs for a bundle, which names their systems. Raises ExchangeError if this person still has to
     review one of them without knowing its system."""
     names = SystemNameMasker(viewer)
@@ -226,7 +226,7 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
     """Return the submitted reviews that this person may read; without a person, none. Raises ExchangeError for an
     unknown queue or state."""
-    rows = blindness.visible(viewer) if viewer else Review.objects.none()
+    rows = blindness.list_visible_reviews(viewer) if viewer else Review.objects.none()
     if show := given.get("show", ""):
         if show not in SHOWS:
             raise ExchangeError(f"show: “{show[:40]}” is not valid. Choose one of: {', '.join(SHOWS)}.")

@@ -26,7 +26,7 @@ from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.core.units_of_runs import find_unit_of
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.decoding import shorten_value
-from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
+from experiments.exchange.image_services import ImageServices, Progress, ignore_progress
 from experiments.exchange.run_decoding import (
     CHECK_FIGURES,
     LabelTold,
@@ -56,7 +56,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportSource:
     """The name of an imported file, the importing person, and the import's row."""
 
     name: str
@@ -74,7 +74,9 @@ class Taken:
     """What was left out of the run, as a sentence."""
 
 
-def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = ignore_progress) -> list[Taken]:
+def bundle(
+    path: Path, source: ImportSource, laboratory: ImageServices, progress: Progress = ignore_progress
+) -> list[Taken]:
     """Import all runs of a bundle. Runs that already exist stay as they are. Raises ExchangeError."""
     with open_archive(path) as archive:
         folders = archive.folders()
@@ -94,7 +96,9 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
         return taken
 
 
-def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
+def _run_in(
+    archive: Archive, folder: str, source: ImportSource, laboratory: ImageServices, progress: Progress
+) -> Taken:
     """Import the run of one folder of the archive."""
     data = strip_unstorable(archive.json(f"{folder}run.json"))
     if data.get("schema") != run_record.SCHEMA:
@@ -201,7 +205,7 @@ def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEv
         )
 
 
-def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
+def finish(run: Run, said: RunDetails, identity: str, source: ImportSource) -> None:
     """Save what the events do not contain: exact times, seconds, scores, other labels, tags, the origin. Link the
     parent if it is here."""
     run.seconds = said.seconds

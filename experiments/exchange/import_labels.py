@@ -27,7 +27,7 @@ OURS = frozenset({"run", "person", "import", "baseline"})
 """Sources that are reserved for labels made here."""
 
 
-def take(
+def import_label_file(
     path: Path, model: str, source: str, progress: Progress = ignore_progress, *, layer: str = "", first: int = 0
 ) -> str:
     """Save the usable labels of a file. Return a summary in words. Raises ExchangeError if no label is usable.
@@ -52,7 +52,7 @@ def take(
     sentences += [f"Here already: {known:,}."] if known else []
     sentences += [f"Columns left out because they hold text: {', '.join(sorted(rows.left))}."] if rows.left else []
     about = [rows.describe_unusable(), *map(registry.weights_warning, catalogue.models)]
-    return " ".join([*sentences, *hints(found, catalogue.by_key, first), *filter(None, about)])
+    return " ".join([*sentences, *_find_hints(found, catalogue.by_key, first), *filter(None, about)])
 
 
 def _is_foreign(source: str) -> bool:
@@ -121,7 +121,9 @@ def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
     return layer
 
 
-def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int) -> list[str]:
+def _find_hints(
+    found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int
+) -> list[str]:
     """Warn if the file may count from 1: most units of a layer, with unit 1, and no unit 0."""
     units: dict[int, set[int]] = {}
     for layer, unit in found:

@@ -106,7 +106,7 @@ def read_scores(cell: str, where: str) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
-def as_cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Return a JSON value as the text of a table cell."""
     if value is None:
         return ""

@@ -76,16 +76,16 @@ class LabelFile:
         if start.startswith((b"PAR1", b"PK\x03\x04")):
             raise ExchangeError("The file is Parquet or a workbook. Save the labels as “CSV UTF-8” or JSON Lines.")
         if start[:1] not in {b"{", b"["}:
-            return self._of_table()
-        return self._of_records(self._read_lines()) if self._is_json_lines() else self._of_json()
+            return self._read_table()
+        return self._read_records(self._read_lines()) if self._is_json_lines() else self._read_json()
 
-    def _of_table(self) -> Iterator[LabelLine]:
+    def _read_table(self) -> Iterator[LabelLine]:
         texts = text_lines(self.path, _LINE)
         columns, separator, above = self._find_header(texts)
         try:
             for number, row in enumerate(csv.reader(texts, delimiter=separator, strict=True), above + 1):
                 if any(row):
-                    yield from self._of_row(columns, [unguard(cell) for cell in row], number, separator)
+                    yield from self._read_numbered_row(columns, [unguard(cell) for cell in row], number, separator)
         except csv.Error as error:
             raise ExchangeError(f"The file is no CSV: {error}.") from None
 
@@ -103,7 +103,9 @@ class LabelFile:
                     raise
         return find_columns([], self.layer), ",", 0
 
-    def _of_row(self, columns: Columns, row: Sequence[str], number: int, separator: str = "") -> list[LabelLine]:
+    def _read_numbered_row(
+        self, columns: Columns, row: Sequence[str], number: int, separator: str = ""
+    ) -> list[LabelLine]:
         """Return the labels of a row. An unusable row gives none and is recorded."""
         if number > _ROWS:
             raise ExchangeError(f"The file has over {_ROWS:,} lines: split it.")
@@ -162,7 +164,7 @@ class LabelFile:
                 except ExchangeError as error:
                     self.skip(UnusableLine(str(error)))
 
-    def _of_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
+    def _read_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
         """Yield labels of objects with layer, unit and label, as pandas writes rows."""
         known: dict[tuple[str, ...], Columns] = {}
         for number, record in records:
@@ -173,17 +175,19 @@ class LabelFile:
             if names not in known:
                 # Only the last header is cached: a hostile file may have another in every line
                 known = {names: find_columns(names, self.layer)}
-            yield from self._of_row(known[names], [clean_text(cells.as_cell(each)) for each in record.values()], number)
+            yield from self._read_numbered_row(
+                known[names], [clean_text(cells.format_cell(each)) for each in record.values()], number
+            )
 
-    def _of_json(self) -> Iterator[LabelLine]:
+    def _read_json(self) -> Iterator[LabelLine]:
         if self.path.stat().st_size > _JSON_BYTES:
             raise ExchangeError(f"A file of labels in JSON may have {_JSON_BYTES >> 20} MB.")
         data = _parse(self.path.read_bytes().removeprefix(b"\xef\xbb\xbf"), "The file")
         if isinstance(data, list) and data and all(isinstance(each, dict) and _is_record(each) for each in data):
-            return self._of_records(enumerate(data, 1))
-        return self._of_map({self.layer: data} if self.layer else data)
+            return self._read_records(enumerate(data, 1))
+        return self._read_map({self.layer: data} if self.layer else data)
 
-    def _of_map(self, layers: Any) -> Iterator[LabelLine]:
+    def _read_map(self, layers: Any) -> Iterator[LabelLine]:
         if not isinstance(layers, dict):
             raise ExchangeError('The file is no JSON such as {"layer4": {"122": "boats"}}, so it holds no labels.')
         if layers and all(

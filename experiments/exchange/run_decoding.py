@@ -20,7 +20,7 @@ from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.evaluation import PROBE
 from experiments.models.stored import StoredMember
 from workers.record.circuits import decode_members, find_size_problem
-from workers.record.decoding import fits
+from workers.record.decoding import is_of_type
 
 MAX_TAGS = 50
 """Maximum number of tags of a run, an experiment or an image."""
@@ -164,13 +164,13 @@ def options(given: Any) -> dict[str, Any]:
             kind: Any = Annotated[str, Meta(max_length=OPTION_CHARS)] if name == "dataset" else _Option
             decode(value, kind, f"run.json: the option {shorten_value(name)}")
         elif not _is_circuit(value):
-            raise unlike("run.json: the option members", value, "no list of members of a circuit")
+            raise build_type_error("run.json: the option members", value, "no list of members of a circuit")
     return found
 
 
 def _is_circuit(given: Any) -> bool:
     """True if this is a valid option "members" of a run on a circuit."""
-    if not fits(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
+    if not is_of_type(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
         return False
     short = all(len(each[name]) <= PLACE_CHARS for each in given for name in ("model", "layer"))
     return short and all(each["unit"] <= HIGHEST for each in given) and not find_size_problem(decode_members(given))
@@ -200,7 +200,7 @@ def require_field(data: Json, name: str, kind: type) -> Any:
     if name not in data:
         raise ExchangeError(f"run.json has no field {name}.")
     if not isinstance(data[name], kind):
-        raise unlike(f"run.json: {name}", data[name], f"no {kind.__name__}")
+        raise build_type_error(f"run.json: {name}", data[name], f"no {kind.__name__}")
     return data[name]
 
 
@@ -216,10 +216,10 @@ def parse_time(data: Json, name: str) -> datetime | None:
 def check_time(value: Any, where: str) -> datetime:
     """Raises ExchangeError for what is no time with a zone."""
     if not is_time(value):
-        raise unlike(where, value, "no time such as 2026-01-31T12:00:00+00:00")
+        raise build_type_error(where, value, "no time such as 2026-01-31T12:00:00+00:00")
     return datetime.fromisoformat(value)
 
 
-def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
+def build_type_error(where: str, value: Any, wanted: str) -> ExchangeError:
     """Build the error for a value other than the one wanted."""
     return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")

@@ -19,7 +19,7 @@ from experiments.core.transcript import strip_unstorable
 from experiments.display.label_checks import read_check
 from experiments.exchange import run_decoding
 from experiments.exchange.decoding import HIGHEST, shorten_value
-from experiments.exchange.run_decoding import CHECK_FIGURES, parse_time, require_field, unlike
+from experiments.exchange.run_decoding import CHECK_FIGURES, build_type_error, parse_time, require_field
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, LabelCheck, Run
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number
@@ -74,7 +74,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "identity": identity(run),
         "number": imported_run.number if imported_run else run.pk,
-        "owner": asked_by(run),
+        "owner": get_author_name(run),
         "parent": _parent_of(run, imported_run),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
@@ -83,7 +83,7 @@ def to_json(run: Run) -> dict[str, Any]:
     }
 
 
-def asked_by(run: Run) -> str:
+def get_author_name(run: Run) -> str:
     """Return the name of the person who asked, in the installation where the run was made."""
     imported_run = arrival_of(run)
     return (imported_run.owner if imported_run else person(run.owner))[:150]
@@ -141,7 +141,7 @@ def run_from(data: Json, owner: User) -> Run:
         raise ExchangeError(f"run.json: {field} is {shorten_value(row.get(field))}: {problems[0]}") from None
     for name in ("unit", "fork_round"):
         if (getattr(run, name) or 0) > HIGHEST:
-            raise unlike(f"run.json: {name}", row[name], "too large")
+            raise build_type_error(f"run.json: {name}", row[name], "too large")
     if len(run.question) > QUESTION_CHARS:
         raise ExchangeError(
             f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are possible."

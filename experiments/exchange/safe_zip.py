@@ -81,7 +81,7 @@ class Archive:
     def _read_manifest(self) -> dict[str, str]:
         """Return SHA-256 by member. Raises ExchangeError if the manifest and the archive differ."""
         if MANIFEST not in self.members:
-            raise ExchangeError(_say_no_runs(self.members, self._is_log))
+            raise ExchangeError(_describe_no_runs(self.members, self._is_log))
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
@@ -206,7 +206,7 @@ def _is_of_inspect(name: str) -> bool:
     return name in INSPECT_FILES or name.startswith(INSPECT_FOLDERS)
 
 
-def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
+def _describe_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
     """Describe why an archive without a manifest cannot be imported as runs."""
     if is_log:
         return (
@@ -263,7 +263,7 @@ def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_num
     """Parse untrusted JSON; very large numbers are refused. `constant` converts NaN and infinities. Raises
     ExchangeError."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_whole_number)
+        return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_parse_integer)
     except UnicodeDecodeError:
         raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
@@ -278,7 +278,7 @@ def finite(text: str) -> float:
     return number
 
 
-def _whole_number(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if len(text) > DIGITS:
         raise ValueError(f"the number {text[:30]}… is too large")
     return int(text)

@@ -187,7 +187,7 @@ class Filters(LiveForm):
     def offer(self, sorts: Iterable[str]) -> None:
         """Fill the lists of the page's form. Its labels need no help."""
         model = self.data.get("model", "")
-        in_use = Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations))
+        in_use = Tag.objects.filter(_is_used(Tag.experiments) | _is_used(Tag.observations))
         members = User.objects.filter(member__isnull=False).order_by("username")
         offered = {
             "model": VisionModelRow.objects.values_list("name", flat=True),
@@ -232,7 +232,7 @@ FILTERS = index_filters(*(_read_field(name, row) for name, row in Filters.base_f
 """The form's fields except the order, for the API and exports."""
 
 
-def _in_use(links: Any) -> Exists:
+def _is_used(links: Any) -> Exists:
     """True if a tag is on anything of this kind."""
     return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 

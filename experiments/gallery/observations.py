@@ -87,7 +87,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     if filters.sorted_by in {"rise", "drop"}:
         rows = rows.filter(change__isnull=False)
     runs = filters.runs()
-    gather = _few_in_range(filters)
+    gather = _has_few_in_range(filters)
     if filters.terms:
         keys, common = _find_titled(filters)
         rows, gather = rows.filter(pk__in=keys), True
@@ -106,7 +106,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     return rows.order_by(*order(filters.sorted_by, gather)), common, known
 
 
-def _few_in_range(filters: Filters) -> bool:
+def _has_few_in_range(filters: Filters) -> bool:
     """True if the range of activations alone leaves few."""
     if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
         return False

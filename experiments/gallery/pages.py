@@ -39,14 +39,14 @@ def index(request: HtmxRequest) -> HttpResponse:
         "view": view,
         "views": VIEWS.items(),
         "rest_open": any(request.GET.get(name) for name in MORE),
-        "words": describe_filter("experiments" if view else "images", _filled_in(filters)),
+        "words": describe_filter("experiments" if view else "images", _list_filled_fields(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
     }
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
 
-def _filled_in(filters: Filters) -> dict[str, str]:
+def _list_filled_fields(filters: Filters) -> dict[str, str]:
     return {name: text for name, text in filters.params().items() if name in OF_FILES}
 
 
@@ -65,7 +65,7 @@ def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
 def export(filters: Filters, view: str) -> tuple[str, str]:
     """Return the subject and the query of a file with all results of the filters."""
     what = ExportSubject.EXPERIMENTS if view == "list" else ExportSubject.OBSERVATIONS
-    given = _filled_in(filters)
+    given = _list_filled_fields(filters)
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone
     return str(what), urlencode(given)

@@ -76,7 +76,7 @@ def finish_asking(actor: Actor, check_id: int) -> None:
     if not judged:
         raise StateConflict("No natural image has been judged yet, so there is nothing to measure.")
     audit.record(actor, Verb.JUDGING_FINISHED, check, judged=judged)
-    go_on(check)
+    resume_check(check)
 
 
 def lock_asking(pk: int) -> LabelCheck:
@@ -88,12 +88,12 @@ def lock_asking(pk: int) -> LabelCheck:
     return check
 
 
-def say_how_far(check: LabelCheck) -> None:
+def update_progress_message(check: LabelCheck) -> None:
     """Update the check's message about how many images are judged."""
     LabelCheck.objects.filter(pk=check.pk, status=CheckStatus.UNFINISHED).update(reason=describe_waiting(check))
 
 
-def go_on(check: LabelCheck) -> None:
+def resume_check(check: LabelCheck) -> None:
     """Resume a check with people's answers."""
     check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
     check.save(update_fields=["status", "reason", "waits_for_people"])

@@ -127,9 +127,9 @@ class CheckDesk:
     def follow(self, item: ConceptQuestion | None) -> None:
         """Resume the check after the last missing answer."""
         if item is not None and not list_open(self.row).exists():
-            actions.go_on(self.row)
+            actions.resume_check(self.row)
         else:
-            actions.say_how_far(self.row)
+            actions.update_progress_message(self.row)
 
     def close(self, actor: Actor) -> None:
         actions.finish_asking(actor, self.row.pk)

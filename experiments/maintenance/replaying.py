@@ -122,7 +122,7 @@ class _Replay:
         for key in _list_images(event.content):
             self.keys.setdefault(key, event.seq)
         try:
-            projections.keep(self.run, event, b"", self.rows)
+            projections.update_rows(self.run, event, b"", self.rows)
         except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
             return f"it does not fit what stands before it: {error}."
         return ""

@@ -66,7 +66,7 @@ def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
             cursor.executemany(statement, values)
         if model is SearchText:
             places = [columns_of(model).index(name) for name in ("id", "normalized")]
-            backend.here().index([(row[places[0]], row[places[1]]) for row in values])
+            backend.get_backend().index([(row[places[0]], row[places[1]]) for row in values])
         count += len(some)
     return count
 

@@ -119,7 +119,7 @@ class ProgressLine:
             raise Cancelled("Stopped by Ctrl+C.")
         what, now = escape_controls(what), time.monotonic()
         is_terminal = sys.stderr.isatty()
-        left = self.pace.tell_left(done, total, now)
+        left = self.pace.describe_remaining(done, total, now)
         if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
             words = f"\r\033[K{what[:WIDEST]}: {done:,} of {total:,}{left}"
@@ -152,7 +152,7 @@ class _Pace:
     def __init__(self) -> None:
         self._total, self._first, self._begun = -1, 0, 0.0
 
-    def tell_left(self, done: int, total: int, now: float) -> str:
+    def describe_remaining(self, done: int, total: int, now: float) -> str:
         """Return the time left, as ", about 6 min left"; "" if it is unknown or short."""
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now

@@ -36,7 +36,7 @@ class McpDoor:
             await self.app(scope, receive, send)
             return
         asker = Asker.of(scope)
-        refusal = await entry.in_thread(_refuse, scope, asker)
+        refusal = await entry.run_in_thread(_refuse, scope, asker)
         if refusal is None:
             await _serve(scope, asker, receive, send)
         else:
@@ -81,7 +81,7 @@ def _check_place(scope: Scope, asker: Asker) -> None:
 
 async def _serve(scope: Scope, asker: Asker, receive: Receive, send: Send) -> None:
     """Pass the request to the SDK, which checks host and origin again."""
-    manager = await entry.in_thread(_make_manager, scope)
+    manager = await entry.run_in_thread(_make_manager, scope)
     mark = entry.asker.set(asker)
     try:
         async with manager.run():

@@ -79,7 +79,7 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
     return found
 
 
-async def in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
+async def run_in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
     """Run synchronous work in a thread. Closes its database connection if that is too old."""
     # Own threads: a slow tool must not block pages
     found: Found = await database_sync_to_async(work, thread_sensitive=False, executor=_THREADS)(*arguments)

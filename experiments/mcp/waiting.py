@@ -93,7 +93,7 @@ async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds
 async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float) -> Standing:
     begun, told, told_at = time.monotonic(), "", 0.0
     while True:
-        standing = await entry.in_thread(read_standing, run_id)
+        standing = await entry.run_in_thread(read_standing, run_id)
         passed = time.monotonic() - begun
         if not standing.is_moving or passed >= seconds:
             return standing

@@ -36,7 +36,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """What a thread is attached to -> the columns that identify it; the others are empty."""
 
 
-def _hangs_somewhere() -> Q:
+def _has_one_place() -> Q:
     """Return the condition that exactly the columns which identify the place are filled."""
     condition = Q()
     for on, needed in NEEDS.items():
@@ -63,7 +63,7 @@ class Thread(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.CheckConstraint(condition=_hangs_somewhere(), name="thread_hangs_somewhere")]
+        constraints = [models.CheckConstraint(condition=_has_one_place(), name="thread_hangs_somewhere")]
 
     def __str__(self) -> str:
         return f"thread {self.pk} on run {self.run_id}"

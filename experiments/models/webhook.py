@@ -88,10 +88,6 @@ class Webhook(models.Model):
         """Return the key in the form that receivers are given."""
         return SECRET_PREFIX + base64.b64encode(self.key).decode()
 
-    @property
-    def kind_labels(self) -> list[str]:
-        return [str(each.label) for each in WebhookEvent if each.value in self.kinds]
-
 
 class WebhookDelivery(models.Model):
     """One event for one webhook, written in the transaction of the change that it reports, and sent by a worker.

@@ -18,7 +18,7 @@ from experiments.core.thumbnails import ImageUrls
 from experiments.core.visibility import visible_to
 from experiments.models import Judge, NotificationKind, Pair, PairwiseTrial, Role, Vote
 from experiments.pairwise import actions, judging, sources
-from experiments.pairwise.results import name_of, preferred_source
+from experiments.pairwise.results import get_preferred_source, name_of
 
 _COLUMNS = (
     "trial", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
@@ -158,7 +158,7 @@ def _list_votes(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
 
 def _vote_cells(vote: Vote) -> list[Any]:
     by = "person" if vote.judge.user_id else "backbone"
-    source = preferred_source(vote)
+    source = get_preferred_source(vote)
     won = sources.words(source) if source else ""
     first = "b" if vote.swapped else "a"
     return [name_of(vote.judge), by, vote.answer, won, first, vote.seconds, vote.time, vote.reply]

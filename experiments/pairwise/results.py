@@ -112,13 +112,13 @@ def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
     some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
     given = Counter(vote.answer for vote in some)
     preferred = _count_votes(
-        [each for each in some if preferred_source(each)], lambda each: preferred_source(each) == row
+        [each for each in some if get_preferred_source(each)], lambda each: get_preferred_source(each) == row
     )
     names = sources.words(row), sources.words(column)
     return PreferenceCell(*names, preferred, given[Answer.NEITHER], given[Answer.UNREAD])
 
 
-def preferred_source(vote: Vote) -> str:
+def get_preferred_source(vote: Vote) -> str:
     """Return the source of the chosen label; "" if none."""
     return {Answer.A: vote.pair.source_a, Answer.B: vote.pair.source_b}.get(Answer(vote.answer), "")
 

@@ -41,7 +41,7 @@ def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Coll
     # `rng` is drawn from in a fixed order, so that a seed gives the same pairs again
     different = [each for each in possible if not _is_same(*each[2])]
     chosen = [_make_pair(PairKind.PLAIN, *each) for each in rng.sample(different, min(most, len(different)))]
-    checks = _known_answers(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
+    checks = _list_known_pairs(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
     pairs = [*chosen, *checks]
     rng.shuffle(pairs)
     left_out = {
@@ -61,7 +61,7 @@ def _make_pair(kind: PairKind, unit: int, sources: tuple[str, str], labels: tupl
     return Pair(kind=kind, unit_id=unit, source_a=source_a, source_b=source_b, **sides)
 
 
-def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
+def _list_known_pairs(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
     """Return pairs of a label and a label of another unit from the same source, so that the style reveals nothing."""
     of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
     places = [(unit, source) for source, units in of_source.items() for unit in units]

@@ -217,7 +217,7 @@ def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Give either runs or a filter that selects them.", "runs")
     if plan.runs:
-        rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
+        rows = actions.list_ended_runs(actions.list_own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
         if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
             words = f"You cannot queue these, or they are active or missing: {', '.join(map(str, sorted(left)))}."
             raise InvalidInput(words, "runs")
@@ -225,8 +225,8 @@ def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     found = run_lists.runs_from(QueryDict(plan.query).dict(), actor.person)
     for name, problem in found.problems.items():
         raise InvalidInput(f"{name}: {problem}", "query")
-    theirs = actions.own_runs(found.runs, actor.person)
-    return actions.ended_runs(theirs) if plan.only_ended else theirs
+    theirs = actions.list_own_runs(found.runs, actor.person)
+    return actions.list_ended_runs(theirs) if plan.only_ended else theirs
 
 
 @router.get("/queues/{pk}", response=QueueOut, summary="Read a queue")
@@ -340,7 +340,7 @@ def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut
     """Lists the reviews that you may see: in a blind queue, none until yours is submitted or the item is complete."""
     user = authorize(request)
     item = _item_at(pk, number)
-    rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
+    rows = blindness.list_visible_reviews(user).filter(item=item).select_related("reviewer").order_by("pk")
     blindness.record_disclosure(user, [item.pk])
     return [ReviewOut.from_orm(row) for row in rows]
 
@@ -380,4 +380,4 @@ def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
         raise PermissionDenied("This queue is blind, and figures reveal other reviews. Submit your reviews first.")
     blindness.record_disclosure(user, queue.items.values_list("pk", flat=True))
     rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
-    return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))
+    return AgreementOut(measures=rows, left_out=agreement.count_left_out(user, queue))

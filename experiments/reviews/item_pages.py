@@ -90,7 +90,7 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     user = access.require(request)
     row = _item_at(pk, position)
     if request.headers.get("X-Part") == "focus":
-        return render(request, "reviews/focus.html", _focus(row, user))
+        return render(request, "reviews/focus.html", _build_item_context(row, user))
     return render(request, "reviews/item.html", _page(row, user))
 
 
@@ -109,10 +109,10 @@ def _render_refused(
 
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of the full page."""
-    return _focus(item, user, typed) | _read_side(item.queue, item.position, user)
+    return _build_item_context(item, user, typed) | _read_side(item.queue, item.position, user)
 
 
-def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _build_item_context(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of evidence and rubric. The rubric shows what was `typed`, else what is stored."""
     row = lists.item_rows([item], user)[0]
     lists.record_disclosure([row], user)
@@ -128,7 +128,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "run": item.run,
         "row": row,
         "mine": mine,
-        "state": _writing_state(mine, item, user),
+        "state": _get_writing_state(mine, item, user),
         "breadcrumbs": [
             ("Review", reverse("review")),
             (queue.name, queue.get_absolute_url()),
@@ -139,18 +139,18 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "texts": rubric.OpinionTexts(initial=filled, auto_id="rubric_%s"),
         "final_form": FinalVerdict(auto_id="final_%s"),
         "decline_form": DeclineItem(auto_id="decline_%s"),
-        "own": rubric.in_words(mine) if mine else [],
+        "own": rubric.list_values(mine) if mine else [],
         "scores": [str(score) for score in rubric.SCORES],
         "verdicts": [(*choice, key) for choice, key in zip(ReviewVerdict.choices, "avr", strict=True)],
         "news": evidence.list_news(item.run, since),
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
-        "may_settle": readable and not actions.why_not_settle(user, item),
+        "may_settle": readable and not actions.explain_no_verdict(user, item),
         **evidence.read_evidence(item.run, SystemNameMasker(user), blind=blindness.is_blind(user, item.run_id)),
     }
 
 
-def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
+def _get_writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     """Return the state of the rubric for this person: "write", "offer" (they can take it), "lapsed", "closed",
     "done", "declined" or "read"."""
     if mine and mine.state != ReviewState.DRAFT:
@@ -174,7 +174,7 @@ def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
         "submissions": mine.count(),
         "counted": counted,
         "position": position,
-        "undoable": actions.undoable(queue, user),
+        "undoable": actions.find_undoable(queue, user),
     }
 
 
@@ -195,7 +195,7 @@ def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     if key is None:
         return HttpResponse(status=204)
     row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
-    context = _focus(row, user)
+    context = _build_item_context(row, user)
     # By the time it is shown, submitting the current item has reserved this one
     context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
     response = render(request, "reviews/focus.html", context)
@@ -240,7 +240,7 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
         return _answer_refusal(request, row, actor.person, error)
     lapsed = review.slot is None and row.queue.closed is None
     words = "Your reservation lapsed and another reviewer has the place. The draft is kept." if lapsed else ""
-    if _asks_json(request):
+    if _wants_json(request):
         return JsonResponse(_draft_json(review) | {"problem": "", "words": words})
     messages.success(request, words or "Draft saved.")
     return redirect(row)
@@ -258,7 +258,7 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue, wanted)
-    if _asks_json(request):
+    if _wants_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
         words = "" if following else _nothing_left(row.queue, actor.person)
         answer = {"problem": "", "next": after, "words": words, "queue": row.queue.get_absolute_url()}
@@ -320,7 +320,7 @@ def settle_item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 # --- answers --------------------------------------------------------------------------------------------------
 
 
-def _asks_json(request: HttpRequest) -> bool:
+def _wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "") == "application/json"
 
 
@@ -331,7 +331,7 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     """
     unreadable = isinstance(error, rubric.UnreadableOpinion)
     kept = None if unreadable else item.reviews.filter(reviewer=user).first()
-    if _asks_json(request):
+    if _wants_json(request):
         body = _draft_json(kept) if kept else {}
         # What the page's script goes by: "run", "taken", "over", "version" (changed elsewhere), or "invalid"
         problem = "version" if isinstance(error, OutOfDate) else getattr(error, "reason", "invalid")
@@ -342,7 +342,7 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
         return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):
-        elsewhere = rubric.in_words(kept) if kept else None
+        elsewhere = rubric.list_values(kept) if kept else None
         texts = rubric.OpinionTexts(request.POST, auto_id="rubric_%s")
         return _render_refused(request, item, user, 409, request.POST, elsewhere=elsewhere, texts=texts)
     return redirect(item)

@@ -188,8 +188,8 @@ def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
     reviews: dict[int, list[Review]] = {}
     for review in Review.objects.filter(item__in=items).select_related("reviewer").order_by("slot", "pk"):
         reviews.setdefault(review.item_id, []).append(review)
-    seen = set(blindness.visible(user).filter(item__in=items).values_list("pk", flat=True))
-    blind = set(blindness.blinded_runs(user).filter(run__in=[item.run_id for item in items]))
+    seen = set(blindness.list_visible_reviews(user).filter(item__in=items).values_list("pk", flat=True))
+    blind = set(blindness.list_blinded_runs(user).filter(run__in=[item.run_id for item in items]))
     found = []
     for item in items:
         known = reviews.get(item.pk, [])

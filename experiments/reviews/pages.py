@@ -137,24 +137,24 @@ def new(request: HttpRequest) -> HttpResponse:
     query = QueryDict(request.META.get("QUERY_STRING", "")[: actions.QUERY_CHARS])
     found = run_lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
-    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _proposed_name(found)})
-    theirs = actions.own_runs(found.runs, user)
+    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _propose_name(found)})
+    theirs = actions.list_own_runs(found.runs, user)
     if sent and form.is_valid():
         given = form.cleaned_data
-        runs = actions.ended_runs(theirs) if given.pop("only_ended") else theirs
+        runs = actions.list_ended_runs(theirs) if given.pop("only_ended") else theirs
         reviewers = list(lists.reviewers().filter(pk__in=given.pop("reviewers")))
         queue = ReviewQueue(**given, filters=query.urlencode())
         try:
             return redirect(actions.make_queue(Actor.behind(request, user), runs, queue, reviewers))
         except InvalidInput as error:
             form.add_error(error.field or None, str(error))
-    counts = {"all": theirs.count(), "ended": actions.ended_runs(theirs).count()}
+    counts = {"all": theirs.count(), "ended": actions.list_ended_runs(theirs).count()}
     counts["others"] = found.runs.count() - counts["all"]
     context = {"form": form, "counts": counts, "found": found, "query": query.urlencode()}
     return render(request, "reviews/new.html", context, status=422 if sent else 200)
 
 
-def _proposed_name(found: run_lists.Filtered) -> str:
+def _propose_name(found: run_lists.Filtered) -> str:
     """Propose a name from the filters. It does not name a system that reviewers must not know."""
     telling = found.runs.filter(system_kind=registry.BLINDED_KIND).exists()
     left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
@@ -229,7 +229,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "may_review": queues_of(user).filter(pk=pk).exists(),
         "may_close": actions.may_close(user, row),
         "drafts": displaced.select_related("item").order_by("item__position"),
-        "undoable": actions.undoable(row, user),
+        "undoable": actions.find_undoable(row, user),
         "address": request.get_full_path(),
     }
     # The list reloads itself when others change the queue

@@ -25,7 +25,7 @@ TRIES = 20
 """Items to try before saying that all are taken: another reviewer may be faster at each."""
 
 
-def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
+def reserve_item(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
     """Reserve the next item of the queue for this person, preferably the one at position `wanted`. None if there is
     none now."""
     for key in list_next(queue, user, wanted):
@@ -60,7 +60,7 @@ def claim(item: int, user: User) -> Review | None:
             return review
         if not queues_of(user).filter(pk=row.queue_id).exists():
             return review
-        slot = free_slot(row, user)
+        slot = find_free_slot(row, user)
         if slot is None:
             return review
         if review is None:
@@ -70,7 +70,7 @@ def claim(item: int, user: User) -> Review | None:
         return review
 
 
-def free_slot(item: ReviewItem, user: User) -> int | None:
+def find_free_slot(item: ReviewItem, user: User) -> int | None:
     """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation.
 
     The item must be locked. The previous holder of a lapsed slot keeps the draft without a slot.
@@ -91,7 +91,7 @@ def free_slot(item: ReviewItem, user: User) -> int | None:
 
 
 def has_room(item: ReviewItem, user: User) -> bool:
-    """True if `free_slot` would find a slot for this person. Nothing is changed."""
+    """True if `find_free_slot` would find a slot for this person. Nothing is changed."""
     held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
     return len(held) < item.queue.reviewers_per_item
 

@@ -83,14 +83,14 @@ def opinion_of(review: Review) -> dict[str, Any]:
     return {name: getattr(review, name) for name in FIELDS}
 
 
-def in_words(review: Review) -> list[tuple[str, str]]:
+def list_values(review: Review) -> list[tuple[str, str]]:
     """Return the name and value of each field that is filled in."""
     found = [(line.question, getattr(review, line.name)) for line in LINES]
     found += [("Verdict", review.get_verdict_display()), ("Corrected label", review.corrected_label)]
     return [(name, str(value)) for name, value in [*found, ("Note", review.note)] if value]
 
 
-def missing(review: Review) -> list[str]:
+def list_missing(review: Review) -> list[str]:
     """Return the names of fields that must be filled in before submitting."""
     lines = [line.question.rstrip("?") for line in LINES if getattr(review, line.name) is None]
     return lines if review.verdict else [*lines, "Verdict"]

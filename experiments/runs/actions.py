@@ -44,7 +44,7 @@ def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
     made = Run.objects.bulk_create(drafts)
     Run.objects.filter(pk__in=[run.pk for run in made]).update(due=database_now())  # not by this machine's clock
     keep_questions(made)
-    transaction.on_commit(queue.ring)
+    transaction.on_commit(queue.wake_workers)
 
 
 def _require_researcher(actor: Actor) -> None:

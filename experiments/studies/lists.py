@@ -16,7 +16,7 @@ from experiments.display.run_pictures import find_pictures
 from experiments.models import Exemplar, Layer, Role, Run, Study, StudyItem
 from experiments.units.tiles import read_tiles
 
-OFFERED_STUDIES = 200
+MAX_STUDIES = 200
 """Maximum studies that a form offers, the newest."""
 ROW_PICTURES = 4
 """Items of a study whose pictures are in its row of the list."""
@@ -48,13 +48,13 @@ def list_studies() -> QuerySet[Study]:
 def list_studies_for(user: User, role: Role | None) -> QuerySet[Study]:
     """Return the studies that a user may change."""
     rows = list_studies()
-    return (rows if role == Role.ADMIN else rows.filter(owner=user))[:OFFERED_STUDIES]
+    return (rows if role == Role.ADMIN else rows.filter(owner=user))[:MAX_STUDIES]
 
 
 def list_studies_of(layer: Layer, number: int) -> QuerySet[Study]:
     """Return the studies that contain a unit, newest first."""
     rows = Study.objects.filter(items__unit__layer=layer, items__unit__number=number)
-    return rows.distinct()[:OFFERED_STUDIES]
+    return rows.distinct()[:MAX_STUDIES]
 
 
 def draw_rows(rows: Iterable[Study], names: SystemNameMasker) -> list[StudySummary]:

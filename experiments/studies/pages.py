@@ -55,7 +55,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
     row, names = get_object_or_404(lists.list_studies(), pk=pk), SystemNameMasker(user)
     items = lists.list_items(row, names)
     page = Page.of(request.GET.dict(), len(items), parts.PAGE_SIZE)
-    hidden = frozenset(blindness.blinded_runs(user))
+    hidden = frozenset(blindness.list_blinded_runs(user))
     reader = parts.StudyReader(names, Audience.TEAM, lambda run: run.get_absolute_url(), hides_checks=hidden)
     may_ask = (access.role_in(request) or 0) >= actions.CHANGES
     context = {

@@ -173,7 +173,7 @@ def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
         outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:
-        transaction.on_commit(queue.ring)
+        transaction.on_commit(queue.wake_workers)
 
 
 def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:

@@ -17,7 +17,7 @@ from experiments.models import Layer, Run, Sweep, SweepStatus
 from experiments.runs import actions as runs
 from experiments.runs.drafts import draft_run
 from experiments.runs.steering import actions as steering
-from experiments.sweeps.questions import fill_in
+from experiments.sweeps.questions import fill_question
 from experiments.sweeps.selection import order_units
 from workers.record.statuses import ACTIVE, SUSPENDED
 from workers.record.systems import SystemSpec
@@ -58,7 +58,7 @@ def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int)
     variant = sweep.variants[place % len(sweep.variants)]
     return draft_run(
         layer.spec(number) if layer else SystemSpec("unit", sweep.selection["model"], name, number),
-        question=fill_in(sweep.question, sweep.task, layer, number) if layer else sweep.question,
+        question=fill_question(sweep.question, sweep.task, layer, number) if layer else sweep.question,
         task=sweep.task,
         options=sweep.options,
         limits=sweep.limits,

@@ -19,7 +19,7 @@ from experiments.models import Backbone, Layer, Sweep
 from experiments.models.stored import Variant
 from experiments.runs.asking.form import OPTIONS, QueryForm, explain_no_ablation, find_layer
 from experiments.sweeps.fields import LABEL_CHECKS, PRIORITIES, SweepFields
-from experiments.sweeps.questions import fill_in
+from experiments.sweeps.questions import fill_question
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers.record.limits import DEFAULT_LIMITS, explain_unpriced
 
@@ -106,7 +106,7 @@ class NewSweep(SweepFields):
 
     def _look_at_variants(self, given: dict[str, Any]) -> None:
         """Check every agent with every toolset, as the form New run checks a run of the first unit."""
-        fitting = compatibility.fitting(given["model"])
+        fitting = compatibility.find_matching_plugins(given["model"])
         given["dataset"] = given["dataset"] or fitting["dataset"]
         for agent in given["agent"]:
             for toolset in given["toolset"] or [fitting["toolset"]]:
@@ -140,7 +140,7 @@ class NewSweep(SweepFields):
             "unpriced",
             *DEFAULT_LIMITS,
         )
-        asked = fill_in(given["question"], given["task"], layer, units[0])
+        asked = fill_question(given["question"], given["task"], layer, units[0])
         own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
         return (
             {name: given[name] for name in same}

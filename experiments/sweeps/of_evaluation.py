@@ -19,7 +19,7 @@ def list_open(evaluation: Evaluation) -> QuerySet[Sweep]:
     return evaluation.sweeps.exclude(status__in=_OVER).order_by("pk")
 
 
-def go_on(evaluation: Evaluation, *, by_workers: bool) -> None:
+def resume_runs(evaluation: Evaluation, *, by_workers: bool) -> None:
     """Have its runs claimed from now on: by any worker, or by the calling process alone."""
     for sweep in list_open(evaluation):
         _open(sweep, by_workers=by_workers)

@@ -92,7 +92,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def _read_given(request: HttpRequest) -> QueryDict:
     """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
     if request.method == "POST" and "fill" in request.POST:  # from where units were chosen
-        return _fill_in(request.POST)
+        return _build_form_data(request.POST)
     if request.method == "POST":
         given = request.POST.copy()
         if file := request.FILES.get("file"):
@@ -102,7 +102,7 @@ def _read_given(request: HttpRequest) -> QueryDict:
     return _suit(request.GET)
 
 
-def _fill_in(sent: QueryDict) -> QueryDict:
+def _build_form_data(sent: QueryDict) -> QueryDict:
     """The form with the units that were chosen on a layer's page, one by one as `unit` or as stretches in `units`."""
     place = QueryDict(mutable=True)
     place.update({name: sent.get(name, "") for name in ("model", "layer", "choose")})
@@ -117,7 +117,7 @@ def _suit(asked: QueryDict) -> QueryDict:
     """What an address asks for, over what suits its model."""
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
-    fitting = compatibility.fitting(model)
+    fitting = compatibility.find_matching_plugins(model)
     task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.DEFAULT_TASK
     given.update({"model": model, "task": task, "choose": SelectionKind.LAYERS.value, "seed": "0"})
     given.update({"sample": "20", "below": "0.5", "exemplars": "0", "reflections": "0", "priority": "normal"})

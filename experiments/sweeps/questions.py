@@ -9,7 +9,7 @@ PLACES = ("unit", "name", "layer", "model")
 """What a question may name in braces."""
 
 
-def fill_in(question: str, task: str, layer: Layer, unit: int) -> str:
+def fill_question(question: str, task: str, layer: Layer, unit: int) -> str:
     """The question about one unit: with {unit}, {name}, {layer} and {model} in their places, and nothing else in braces
     changed; without words, what is usually asked for the task."""
     if not question.strip():

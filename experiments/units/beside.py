@@ -33,7 +33,7 @@ ALIKE = 0.5
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedLayer:
     """One of the two layers: its tiles on this page, and how many of its units match."""
 
     layer: Layer
@@ -80,7 +80,7 @@ def _read_both(request: HttpRequest, both: Sequence[Layer], names: SystemNameMas
         near = _find_nearest(layer, some, both[1 - at], facts)
         url = reverse("units-layer", args=[layer.model.name, layer.name])
         tiles = make_tiles([(layer, number) for number in some], facts)
-        sides.append(Side(layer, sheet.draw_tiles(tiles, colouring, url, near), len(numbers[at]), url))
+        sides.append(ComparedLayer(layer, sheet.draw_tiles(tiles, colouring, url, near), len(numbers[at]), url))
     return {
         "sides": sides,
         "page": page,

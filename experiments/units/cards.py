@@ -15,7 +15,7 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Label, LabelCheck, Layer, Run
 from experiments.units.lists import find_layer
-from experiments.units.states import UnitState, dead, state_of
+from experiments.units.states import UnitState, find_dead_units, state_of
 from experiments.units.tiles import UnitTile, read_tiles
 
 PICTURES = 5
@@ -51,7 +51,7 @@ def _read_card(layer: Layer, number: int, names: SystemNameMasker) -> UnitCard:
     known = {state_of(status) for status in statuses}
     if tile.label:
         known.add(UnitState.LABELLED)
-    if number in dead([layer.pk]).get(layer.pk, set()):
+    if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
     state = min(known, key=tuple(UnitState).index, default=UnitState.NEW)
     return UnitCard(tile, state, _read_check(tile), len(statuses))

@@ -141,11 +141,13 @@ def find_runs(layer: Layer, numbers: Sequence[int], names: SystemNameMasker, mos
         newest[unit] = max(newest.get(unit, (False, 0)), (status == Status.CONCLUDED, pk))
     runs = [newest[number][1] for number in numbers if number in newest]
     if not runs:
-        raise StateConflict(f"No run on {_say(numbers)} has ended: start some first.")
+        raise StateConflict(f"No run on {_format_numbers(numbers)} has ended: start some first.")
     if most == COMPARED and not 2 <= len(runs) <= most:
-        raise StateConflict(f"2 to {most} runs are compared, and {len(runs)} of {_say(numbers)} have one that ended.")
+        raise StateConflict(
+            f"2 to {most} runs are compared, and {len(runs)} of {_format_numbers(numbers)} have one that ended."
+        )
     return runs[:most]
 
 
-def _say(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     return f"unit {numbers[0]}" if len(numbers) == 1 else f"these {len(numbers):,} units"

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from experiments.display.plots import Axis, Plot, Shape
+from experiments.display.plots import Axis, Plot, PlotShape
 from experiments.models import Layer
 from experiments.units.bands import CheckBand
 from experiments.units.colours import Colour
@@ -111,17 +111,17 @@ def _draw(
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
     everything = [known.get(number, rest) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
-    areas = [(state, _stretches(shown, state, rows, pitch)) for state in type(rest) if state in shown]
+    areas = [(state, _draw_squares(shown, state, rows, pitch)) for state in type(rest) if state in shown]
     visible = [(n, state) for n, state in enumerate(shown) if state]
     asked = [each for each in visible if wanted.found or each[1] not in QUIET]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
     return Drawing(
-        layer, url, rows, pitch, areas, _stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches
+        layer, url, rows, pitch, areas, _draw_squares(shown, None, rows, pitch), asked[: max(links, 0)], matches
     )
 
 
-def _stretches(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
+def _draw_squares(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
     """Return the squares of all units in a state, column by column, as an SVG path."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
@@ -158,7 +158,7 @@ def links(
 
 # --- one unit ---------------------------------------------------------------------------------------
 
-SHAPE = Shape(560, 180, 40, 12, 34, 24)
+SHAPE = PlotShape(560, 180, 40, 12, 34, 24)
 GAP = 0.07
 """Share of a bar's room that stays free."""
 

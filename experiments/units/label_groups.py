@@ -98,10 +98,10 @@ def _compare(a: Words, b: Words) -> float:
 
 def read_words(label: str) -> Words:
     """Return the stems of a label's words, without filler words."""
-    return frozenset(map(_stem, _WORD.findall(_FILLING.sub(" ", label.casefold()))))
+    return frozenset(map(_stem_word, _WORD.findall(_FILLING.sub(" ", label.casefold()))))
 
 
-def _stem(word: str) -> str:
+def _stem_word(word: str) -> str:
     """Remove the plural, which is the only difference between many labels."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"

@@ -30,7 +30,7 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, causal, drawing, lists
 from experiments.units.forms import AskCausalCheck
-from experiments.units.states import UnitState, dead, state_of
+from experiments.units.states import UnitState, find_dead_units, state_of
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 from workers.record.statuses import Status
 
@@ -183,7 +183,7 @@ def _read_known(
     known = {state_of(status) for status in statuses}
     if label is not None:
         known.add(UnitState.LABELLED)
-    if number in dead([layer.pk]).get(layer.pk, set()):
+    if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
     evidence = read_evidence(runs, label.text if label else "", exemplar_mean) if layer.takes_images else None
     by_run = next((run for run in runs if label and run.pk == label.run_id), None)

@@ -74,12 +74,16 @@ def search_units(request: HttpRequest, asked: Query[UnitQuery]) -> dict[str, Any
     """Search the labels of all models: by their words, and by their meaning if a worker can compare that."""
     names = SystemNameMasker(authorize(request))
     meant: Meant = label_search.find_by_meaning(asked.q, names)
-    by_meaning = {"waiting": meant.waiting, "problem": meant.problem, "units": list(map(_found_out, meant.found))}
+    by_meaning = {
+        "waiting": meant.waiting,
+        "problem": meant.problem,
+        "units": list(map(_build_found_unit, meant.found)),
+    }
     words = label_search.find_by_words(asked.q, names)
-    return {"by_words": list(map(_found_out, words)), "by_meaning": by_meaning}
+    return {"by_words": list(map(_build_found_unit, words)), "by_meaning": by_meaning}
 
 
-def _found_out(found: FoundUnit) -> FoundUnitOut:
+def _build_found_unit(found: FoundUnit) -> FoundUnitOut:
     tile = found.tile
     return FoundUnitOut(
         model=tile.layer.model.name,

@@ -50,7 +50,7 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMask
     labelled = Unit.objects.filter(layer__in=ids.values(), labels__isnull=False).order_by()
     for layer, number in labelled.values_list("layer_id", "number").distinct():
         note(layer, number, UnitState.LABELLED)
-    for layer, numbers in dead(list(ids.values())).items():
+    for layer, numbers in find_dead_units(list(ids.values())).items():
         for number in numbers:
             note(layer, number, UnitState.DEAD)
     return found
@@ -63,7 +63,7 @@ def state_of(status: str) -> UnitState:
     return UnitState.CONCLUDED if status == Status.CONCLUDED else UnitState.OPEN
 
 
-def dead(layers: Sequence[int]) -> dict[int, set[int]]:
+def find_dead_units(layers: Sequence[int]) -> dict[int, set[int]]:
     """Return the units of each layer that no image of any indexed dataset activates."""
     found: dict[int, set[int]] = {}
     rows = LayerIndex.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")

@@ -34,7 +34,7 @@ class UnitLabel:
 
 
 @dataclass(frozen=True)
-class Picture:
+class TilePicture:
     """An exemplar: the keys of its image, raw and masked."""
 
     raw: str
@@ -47,7 +47,7 @@ class UnitTile(PlacedUnit):
     label: UnitLabel | None = None
     r: float | None = None
     """Of the best check of any of its labels."""
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[TilePicture] = ()
     review: ReviewColour | None = None
     """The reviewers' verdict, if requested."""
 
@@ -93,12 +93,12 @@ def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: SystemNameMasker, pictures: int = 1) -> list[UnitTile]:
     """Return these units in this order, each with its first exemplars."""
-    return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
+    return make_tiles(places, _read_facts(_match_places(_group_by_layer(places), "unit__"), names), pictures)
 
 
 def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:
     """Return the same from facts that are already loaded."""
-    shown = _find_pictures(_by_layer(places), pictures)
+    shown = _find_pictures(_group_by_layer(places), pictures)
     return [
         UnitTile(
             layer,
@@ -113,7 +113,7 @@ def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: 
     ]
 
 
-def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
+def _group_by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
     numbers: dict[int, list[int]] = {}
     for layer, number in places:
         numbers.setdefault(layer.pk, []).append(number)
@@ -155,16 +155,16 @@ def _read_checks(meant: Q, names: SystemNameMasker) -> list[tuple[Place, float, 
     return [((layer, number), r, p) for layer, number, r, p in found if r is not None]
 
 
-def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:
+def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[TilePicture]]:
     """Return by place the first exemplars of each unit over one dataset: the one over which it was measured first."""
     rows = Exemplar.objects.filter(_match_places(numbers, "profile__unit__"), rank__lte=count)
     about = ("profile_id", "image_id", "masked_id", "activation")
-    found: dict[Place, list[Picture]] = {}
+    found: dict[Place, list[TilePicture]] = {}
     profiles: dict[Place, int] = {}
     at = ("profile__unit__layer_id", "profile__unit__number")
     ordered = rows.order_by("profile_id", "rank").values_list(*at, *about)
     for layer, number, profile, raw, masked, activation in ordered:
         place = layer, number
         if profiles.setdefault(place, profile) == profile:
-            found.setdefault(place, []).append(Picture(raw, masked, activation))
+            found.setdefault(place, []).append(TilePicture(raw, masked, activation))
     return found

@@ -17,7 +17,7 @@ _TEXTS = ("description", "reasoning", "bias", "domain", "code")
 
 
 @dataclass(frozen=True)
-class Answer:
+class FinalAnswer:
     conclusion: Conclusion | None = None
     tags: frozenset[str] = frozenset()
     """The parts that were given. LABEL is included where the agent said that there is none."""
@@ -30,7 +30,7 @@ class Answer:
         return [tags[0] for tags in tasks.list_needs(start.task, start.system.layer) if not self.tags & set(tags)]
 
 
-def complete_answer(before: Replied | None, reply: Replied) -> Answer:
+def complete_answer(before: Replied | None, reply: Replied) -> FinalAnswer:
     """Return the answer of a reply. `before` is the reply whose answer it continues, if any."""
     now = _read_answer(reply)
     if before is None:
@@ -42,7 +42,7 @@ def complete_answer(before: Replied | None, reply: Replied) -> Answer:
     # The latest text of each part counts; parts that are not repeated are kept.
     texts = {name: getattr(two, name) or getattr(one, name) for name in _TEXTS}
     both = Conclusion(labels=two.labels if "LABEL" in now.tags else one.labels, **texts)
-    return Answer(both, first.tags | now.tags, now.by_person)
+    return FinalAnswer(both, first.tags | now.tags, now.by_person)
 
 
 def format_tags(tags: Sequence[str]) -> str:
@@ -50,5 +50,5 @@ def format_tags(tags: Sequence[str]) -> str:
     return " and ".join(f"[{tag}]" for tag in tags)
 
 
-def _read_answer(reply: Replied) -> Answer:
-    return Answer(reply.conclusion, frozenset(reply.tags), reply.by_person)
+def _read_answer(reply: Replied) -> FinalAnswer:
+    return FinalAnswer(reply.conclusion, frozenset(reply.tags), reply.by_person)

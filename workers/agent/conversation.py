@@ -79,7 +79,7 @@ def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None =
 def turns(events: Sequence[Event], told: dict[int, tuple[Part, ...]]) -> Iterator[tuple[Event, Message]]:
     """The same one by one, before neighbours are put together, each with the event that it says. `told` as above."""
     logged: dict[str, float] = {}
-    for event in _in_order_of_hearing(events):
+    for event in _sort_as_heard(events):
         if isinstance(event.payload, ExperimentEnded) and event.seq not in told:
             told[event.seq] = result_parts(event.payload, logged)
         for turn in _make_messages(event, told):
@@ -88,7 +88,7 @@ def turns(events: Sequence[Event], told: dict[int, tuple[Part, ...]]) -> Iterato
             logged.update({each.image: each.activation for each in event.payload.observations})
 
 
-def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
+def _sort_as_heard(events: Sequence[Event]) -> Iterator[Event]:
     """Return the events with people's notes moved after the reply that was being written: its author had not read them.
 
     Notes from before the start of a run come after its start; in a fork, after the copied events.

@@ -66,7 +66,7 @@ STREAM_IDLE_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramOutcome:
     """The result of a program: what the sandbox returned, and what the tools logged before it ended."""
 
     result: ExperimentResult
@@ -86,7 +86,7 @@ class Outcome:
 
 
 class Runner(Protocol):
-    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+    def __call__(self, code: str, number: int, state: bytes) -> ProgramOutcome:
         """Run the program of experiment `number`; `state` is what the previous experiment left.
 
         Raises Cancelled, LeaseLost; any other exception is a failure of our machinery.
@@ -181,7 +181,7 @@ def run_agent(
             if who := run_log.pausing():
                 run_log.append("paused", Paused(step.round - 1, who))
                 return False
-        attempt(run_log, round_of(step), partial(take, step, context))
+        attempt(run_log, round_of(step), partial(_take_step, step, context))
         moved = True
     return False
 
@@ -214,14 +214,14 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     return None
 
 
-def take(step: rules.Step, context: RoundContext) -> Event:
+def _take_step(step: rules.Step, context: RoundContext) -> Event:
     """Take one step and record it."""
     if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
         case rules.Ask():
             return ask(step, context)
-        case rules.Run():
+        case rules.RunProgram():
             return run(step, context)
         case rules.Grade():
             return context.run_log.append("graded", context.grade(step))
@@ -279,7 +279,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
         run_log.draft("")
 
 
-def run(step: rules.Run, context: RoundContext) -> Event:
+def run(step: rules.RunProgram, context: RoundContext) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
     run_log, experiment = context.run_log, step.experiment
     state, run_state = run_log.state(), run_log.known
@@ -327,7 +327,7 @@ def round_of(step: rules.Step) -> int:
     match step:
         case rules.Ask() | rules.Grade():
             return step.round
-        case rules.Run():
+        case rules.RunProgram():
             return step.experiment.round
         case rules.Record():
             return getattr(step.payload, "round", 0)

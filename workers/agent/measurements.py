@@ -30,12 +30,12 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MAX_MARKED:
         yield f"So it is with {len(wrong) - MAX_MARKED} more. Log the activations that system.neuron returned."
-    yield from edits(result.observations, earlier)
+    yield from _summarize_edits(result.observations, earlier)
     yield from table(result.observations)
     yield from scale(result)
 
 
-def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
+def _summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
     """Return the mean change of each edit instruction, from each original to its own edit; each pair counts once."""
     known = {**earlier, **{each.image: each.activation for each in observations}}
     pairs: dict[str, dict[tuple[str, str], tuple[float, float] | None]] = {}
@@ -63,7 +63,7 @@ def change(pairs: Sequence[tuple[float, float]]) -> str:
     name, spread = "change", ""
     if len(pairs) > 1:
         name, spread = "mean change", f", sd {format_activation(stdev(changes))}"
-    return f"n={len(pairs)}, {name} {_signed(mean(changes))}{spread} (from {before} to {after})"
+    return f"n={len(pairs)}, {name} {_format_signed(mean(changes))}{spread} (from {before} to {after})"
 
 
 def table(observations: Sequence[Observation]) -> Iterator[str]:
@@ -114,5 +114,5 @@ def _is_edit(observation: Observation) -> bool:
     return bool(observation.original) and observation.original != observation.image
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{'+' if value > 0 else ''}{format_activation(value)}"

@@ -57,7 +57,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunProgram:
     """Run the program of an experiment whose start is recorded."""
 
     experiment: ExperimentStarted
@@ -83,7 +83,7 @@ class Grade:
     """True if a label was already sent back because its words could not be tested."""
 
 
-Step = Ask | Run | Record | Grade
+Step = Ask | RunProgram | Record | Grade
 
 
 def next_step(state: RunState, seconds: float) -> Step | None:
@@ -102,18 +102,18 @@ def next_step(state: RunState, seconds: float) -> Step | None:
     if state.latest is None:
         return Ask(1)
     if state.final_requests:
-        return _after_final_answer(state, seconds)
+        return _decide_after_final_answer(state, seconds)
     reply = state.reply
     if reply.code is not None:
         if state.since.begun is None:
             return Record("experiment", ExperimentStarted(reply.round, state.experiments + 1, reply.code))
         if state.since.result is None:
-            return Run(state.since.begun)
-        return _between_rounds(state, seconds)
-    return _after_reading(state, seconds)
+            return RunProgram(state.since.begun)
+        return _decide_between_rounds(state, seconds)
+    return _decide_after_reading(state, seconds)
 
 
-def _after_reading(state: RunState, seconds: float) -> Step:
+def _decide_after_reading(state: RunState, seconds: float) -> Step:
     """Return what follows a reply without a program: the end, a test of its label, or another reply."""
     reply, answer, grade = state.reply, state.answer, state.since.grade
     whole = not answer.lacks(state.start) or state.asked_for_more
@@ -129,7 +129,7 @@ def _after_reading(state: RunState, seconds: float) -> Step:
         return Record("concluded", Ended(conclusion=answer.conclusion))
     if answer.conclusion is None and state.empty_replies >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
-    return _between_rounds(state, seconds)
+    return _decide_between_rounds(state, seconds)
 
 
 def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade | None:
@@ -144,7 +144,7 @@ def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade
     return Grade(state.reply.round, labels, left - 1, reworded=state.unreadable_grades > 0)
 
 
-def _after_final_answer(state: RunState, seconds: float) -> Step:
+def _decide_after_final_answer(state: RunState, seconds: float) -> Step:
     """End the run; after the first reply that concludes nothing or only part, ask once more."""
     reply, answer = state.reply, state.answer
     missing = answer.lacks(state.start)
@@ -158,14 +158,14 @@ def _after_final_answer(state: RunState, seconds: float) -> Step:
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
-def _between_rounds(state: RunState, seconds: float) -> Step:
+def _decide_between_rounds(state: RunState, seconds: float) -> Step:
     """Return the note that is due, if it is not recorded yet; then the next reply."""
     reply, since = state.reply, state.since
     if "final_answer" in since.reasons:
         return Ask(reply.round + 1)
     if reached := state.explain_exceeded(seconds):
         return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
-    note = _reading_note(state) if since.result is None else _note(reply, since.result, state.best)
+    note = _reading_note(state) if since.result is None else _choose_note(reply, since.result, state.best)
     if note is None or note.reason in since.reasons:
         return Ask(reply.round + 1)
     return Record("reminder", note)
@@ -184,7 +184,7 @@ def _reading_note(state: RunState) -> Reminder:
     return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 
-def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
+def _choose_note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
     """Return the note on a result. At most one: two would contradict each other."""
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workers.agent.answers import Answer, complete_answer
+from workers.agent.answers import FinalAnswer, complete_answer
 from workers.protocols import ImagePart
 from workers.record.events import (
     Event,
@@ -73,7 +73,7 @@ class RunState:
 
     latest: Event | None = None
     """The latest reply."""
-    answer: Answer = Answer()  # noqa: RUF009
+    answer: FinalAnswer = FinalAnswer()  # noqa: RUF009
     """The answer of the latest reply, together with the reply before where it continues that."""
     since: SinceReply = field(default_factory=SinceReply)
     last_round: int = 0

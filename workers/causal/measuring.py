@@ -19,7 +19,7 @@ from workers.causal.activity import UnitActivity, draw_controls, find_activity
 from workers.causal.outputs import OutputChange
 from workers.causal.rewrites import PlaceMeans, scale_units
 from workers.errors import MissingPart, RequestError
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.protocols import (
     Dataset,
     LayerInfo,
@@ -156,12 +156,12 @@ class _OutputReader:
         """Outputs (images, outputs) by name: the model's own, and those of each rewrite."""
         parts: dict[str, list[Tensor]] = {name: [] for name in (_OWN, *rewrites)}
 
-        def look(batch: Sequence[Any]) -> None:
+        def measure_batch(batch: Sequence[Any]) -> None:
             parts[_OWN].append(self._run(batch, None))
             for name, rewrite in rewrites.items():
                 parts[name].append(self._run(batch, rewrite))
 
-        self._walk(f"Running {self._model.name} with units of {self._layer} changed", look)
+        self._walk(f"Running {self._model.name} with units of {self._layer} changed", measure_batch)
         return {name: torch.cat(each) for name, each in parts.items()}
 
     def _run(self, batch: Sequence[Any], rewrite: Rewrite | None) -> Tensor:
@@ -172,5 +172,5 @@ class _OutputReader:
         for start in range(0, count, self._batch_size):
             self._progress(what, start, count)
             batch = self._positions[start : start + self._batch_size]
-            look(in_parallel(lambda at: self._dataset[at].image, batch))
+            look(map_in_parallel(lambda at: self._dataset[at].image, batch))
         self._progress(what, count, count)

@@ -23,7 +23,7 @@ from workers.circuits.curves import is_near
 from workers.circuits.finding import find_target
 from workers.circuits.tracing import MemberTrace, Place, TracedImages
 from workers.errors import RequestError
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.metrics.intervals import estimate_gap, estimate_mean
 from workers.protocols import Dataset, Progress, Rewrite, find_classes
 from workers.record.circuit_graphs import CircuitGraphReport, GraphEdge, GraphNode, find_graph_problem
@@ -182,7 +182,7 @@ class _GraphMeasurement:
         parts = []
         for start in range(0, len(positions), self._batch_size):
             self._progress(what, start, len(positions))
-            images = in_parallel(lambda at: self._dataset[at].image, positions[start : start + self._batch_size])
+            images = map_in_parallel(lambda at: self._dataset[at].image, positions[start : start + self._batch_size])
             parts.append(self._trace.run(images, changes))
         self._progress(what, len(positions), len(positions))
         return TracedImages(

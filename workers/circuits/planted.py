@@ -18,7 +18,7 @@ UNITS, SIDE = 48, 2
 Rule = Literal["sum", "and", "or"]
 RULES: Mapping[Rule, str] = {"sum": "sum", "and": "least", "or": "greatest"}
 """How the logit follows from its members."""
-_IMAGES, _SHOWN = 300, 60
+_IMAGES, _SEARCHED = 300, 60
 """Images that are looked at, and of these the ones on which the class is seen most."""
 
 
@@ -98,6 +98,6 @@ def search_planted(model: PlantedModel, progress: Progress) -> PlantedFind:
     """Look for the circuit by exact ablation, as in a network. Raises what `progress` raises."""
     images = number_images(_IMAGES)
     side = CircuitSide(model, "mid", model.activations(images))
-    report = find_circuit(side, None, images, CircuitWish(target=0, images=_SHOWN, seeds=1), progress)
+    report = find_circuit(side, None, images, CircuitWish(target=0, images=_SEARCHED, seeds=1), progress)
     taken = {each.unit for each in report.members[: len(model.members)]}
     return PlantedFind(len(model.members), len(taken & set(model.members)), len(taken & set(model.followers)))

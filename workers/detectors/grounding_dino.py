@@ -23,7 +23,7 @@ from PIL.Image import Image, Resampling
 
 from workers import hub
 from workers.errors import MissingPart, UnknownName
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Detection, LabSettings
 from workers.weights import load_network, load_part
 
@@ -143,7 +143,7 @@ class _Dino:
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
         prompts = [f"{each.lower()}." for each in concepts]
-        return in_batches(prompts, _PROMPTS, lambda some: self._boxes(pixels, some, manner))
+        return map_in_batches(prompts, _PROMPTS, lambda some: self._boxes(pixels, some, manner))
 
     def _boxes(self, pixels: Any, prompts: Sequence[str], manner: DetectionSettings) -> list[list[_Box]]:
         words = self.tokenizer(list(prompts), padding=True, return_tensors="pt").to(self.network.device)
@@ -222,7 +222,7 @@ class _Sam:
             low = low[:, : max(1, round(height * side)), : max(1, round(width * side))]
             return [_fill_mask(mask, box) for mask, box in zip(low, some, strict=True)]
 
-        return in_batches(boxes, _BOXES, work)
+        return map_in_batches(boxes, _BOXES, work)
 
 
 def _fill_mask(mask: Bools, box: _Box) -> Bools:

@@ -71,7 +71,7 @@ def draw_one(values: tuple[Any, ...], rng: random.Random) -> Any:
 def draw_atom(atoms: tuple[Atom, ...], rng: random.Random) -> DrawnAtom:
     """Choose an atom and its parameters."""
     atom = draw_one(atoms, rng)
-    return _fill_in(atom, {name: choice.draw(rng) for name, choice in atom.parameters.items()})
+    return _fill_atom(atom, {name: choice.draw(rng) for name, choice in atom.parameters.items()})
 
 
 def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
@@ -81,13 +81,13 @@ def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
         if not all(isinstance(choice, OneOf) for choice in atom.parameters.values()):
             raise TypeError(f"The parameters of {atom.name!r} cannot be listed.")
         values = itertools.product(*(choice.values for choice in atom.parameters.values() if isinstance(choice, OneOf)))
-        found += [_fill_in(atom, dict(zip(atom.parameters, each, strict=True))) for each in values]
+        found += [_fill_atom(atom, dict(zip(atom.parameters, each, strict=True))) for each in values]
     return found
 
 
-def _fill_in(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
+def _fill_atom(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
     code = Template(atom.code).substitute({name: repr(value) for name, value in values.items()})
-    return DrawnAtom(atom.name, Template(atom.words).substitute(values), _tidy(code))
+    return DrawnAtom(atom.name, Template(atom.words).substitute(values), _simplify_signs(code))
 
 
 def compile_function(code: str) -> Callable[[Any], Any]:
@@ -107,6 +107,6 @@ def compute(function: Callable[[float], float], x: float) -> float:
         return math.inf
 
 
-def _tidy(code: str) -> str:
+def _simplify_signs(code: str) -> str:
     """Write "+ -2" as "- 2" and "- -2" as "+ 2", which is the same number."""
     return re.sub(r"- -(?=\d)", "+ ", re.sub(r"\+ -(?=\d)", "- ", code))

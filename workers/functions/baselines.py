@@ -25,7 +25,7 @@ _AT_ONCE = 1_000
 """Inputs of a call."""
 _REPEATS = 8
 """Calls that noise is averaged over."""
-_MOSTLY = 0.9
+_MIN_NOISY_SHARE = 0.9
 """Share of the domain between the outermost noisy points above which the noise is everywhere."""
 
 
@@ -39,7 +39,7 @@ class FunctionAnswer:
     """Python whose last function is the answer; "" if none was found."""
 
 
-class Call(Protocol):
+class FunctionCall(Protocol):
     """A function under study; `guess` is the expected output before the call."""
 
     def __call__(self, inputs: Sequence[Any], guess: Guess | None = None, /) -> list[Any]: ...
@@ -48,7 +48,7 @@ class Call(Protocol):
 Guess = Callable[[], FunctionAnswer]
 
 
-def study_numbers(call: Call) -> FunctionAnswer:
+def study_numbers(call: FunctionCall) -> FunctionAnswer:
     """Find a numeric function: where it is noisy, then the curve that the rest follows."""
     x = np.arange(-EDGE, EDGE + _STEP, _STEP)
     first = _measure(call, x)
@@ -57,7 +57,7 @@ def study_numbers(call: Call) -> FunctionAnswer:
     if not noisy.any():
         return _conclude(x, first)
     low, high = float(x[noisy].min() - _STEP / 2), float(x[noisy].max() + _STEP / 2)
-    if high - low > _MOSTLY * np.ptp(x[np.isfinite(first)]):
+    if high - low > _MIN_NOISY_SHARE * np.ptp(x[np.isfinite(first)]):
         runs = [first, second]
         while len(runs) < _REPEATS:
             runs.append(_measure(call, x, lambda: _conclude_noisy(x, runs)))
@@ -69,7 +69,7 @@ def study_numbers(call: Call) -> FunctionAnswer:
     return _conclude(x, outside, words, head, f" except ({low:g}, {high:g})")
 
 
-def _measure(call: Call, x: Floats, guess: Guess | None = None) -> Floats:
+def _measure(call: FunctionCall, x: Floats, guess: Guess | None = None) -> Floats:
     """The outputs at many points, in calls that are not too large."""
     parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
     return np.array([value for part in parts for value in call(part.tolist(), guess)], dtype=float)
@@ -115,7 +115,7 @@ _FURTHER_PROBES = ["Was it a car or a cat I saw?", "north 42 SOUTH", "x", "Übun
 _STRING_DOMAIN = "printable texts"
 
 
-def study_texts(call: Call) -> FunctionAnswer:
+def study_texts(call: FunctionCall) -> FunctionAnswer:
     """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe.
 
     What was found from the first probes has to tell what others give.
@@ -152,15 +152,15 @@ def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
 # --- words ----------------------------------------------------------------------------------------------
 
 
-def _study_concepts(call: Call) -> FunctionAnswer:
+def _study_concepts(call: FunctionCall) -> FunctionAnswer:
     return FunctionAnswer(*study_concepts(call), "")
 
 
-def _study_relations(call: Call) -> FunctionAnswer:
+def _study_relations(call: FunctionCall) -> FunctionAnswer:
     return FunctionAnswer(*study_relations(call), "")
 
 
-STUDIES: Mapping[str, Callable[[Call], FunctionAnswer]] = {
+STUDIES: Mapping[str, Callable[[FunctionCall], FunctionAnswer]] = {
     "numeric": study_numbers,
     "strings": study_texts,
     "concepts": _study_concepts,

@@ -158,7 +158,7 @@ def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str)
         own = partner.evaluate(few.x)
         best, least = None, math.inf
         for shape in SHAPES:
-            other, grid = shape.evaluate(few.x, _thin(shape)), _thin(shape)
+            other, grid = shape.evaluate(few.x, _thin_grid(shape)), _thin_grid(shape)
             beside = np.broadcast_to(own, (len(grid), *own.shape))
             design = np.concatenate([beside, other], axis=2) if joint == "sum" else _multiply(beside, other)
             _, left = _solve(design, few.y)
@@ -171,7 +171,7 @@ def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str)
 
 
 @cache
-def _thin(shape: CurveShape) -> list[tuple[float, float]]:
+def _thin_grid(shape: CurveShape) -> list[tuple[float, float]]:
     """Few enough of a shape's grid: a refinement finds those between."""
     grid = shape.grid()
     return grid[:: 1 + len(grid) // 120]

@@ -14,7 +14,7 @@ from typing import Any
 from workers.errors import MissingPart
 from workers.functions.black_box import BlackBox, JudgedBox, Truth
 from workers.functions.numeric import EDGE, measure_nmse
-from workers.functions.words.triplets import Judge
+from workers.functions.words.triplets import TripletJudge
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 from workers.record.estimates import Estimate
@@ -68,7 +68,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     Numeric: NMSE = sum |truth - answer|² / sum |truth|² on the points i + 0.5, i in -128 … 127 (FIND, section 3.3),
     where the truth is defined; of a noisy function the truth is that without noise. Texts: exact matches.
     """
-    inputs, truth = _lay_out(box)
+    inputs, truth = _list_inputs_and_truth(box)
     told = FunctionScore(
         box.key,
         "no code",
@@ -97,7 +97,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     return _compare(told, truth, outputs)
 
 
-def judge_description(box: JudgedBox, description: str, judge: Judge) -> FunctionScore:
+def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> FunctionScore:
     """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
 
     The same judge chooses by the true description too: who errs by that says little of any other. Raises what the
@@ -133,7 +133,7 @@ def _tell_truth(truth: Truth) -> TrueFunction:
     return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
 
-def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
+def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
     """The inputs that answers are scored on, and the truth for each."""
     inputs = box.draw_held_out()
     pairs = zip(inputs, box.evaluate(inputs), strict=True)

@@ -62,8 +62,7 @@ def _signed(values: tuple[float, ...]) -> tuple[float, ...]:
 
 _ONE = "np.ones_like(x)"
 _PLACES = _range(-60, 60, 1)
-_EVEN = _range(-60, 60, 2)
-_FEW_PLACES = _range(-60, 60, 4)
+_COARSE_PLACES = _range(-60, 60, 4)
 _PERIODS = _range(10, 60, 1)
 _FREQUENCIES = _range(0.03, 0.3, 0.001)
 
@@ -84,7 +83,7 @@ SHAPES = (
     CurveShape(
         "a bell around {p:g} of width {q:g}",
         ("np.exp(-(((x - p) / q) ** 2))", _ONE),
-        _FEW_PLACES,
+        _COARSE_PLACES,
         _range(10, 40, 5),
     ),
     CurveShape("a sine of frequency {p:g}", ("np.sin(p * x)", "np.cos(p * x)", _ONE), _FREQUENCIES),
@@ -93,7 +92,7 @@ SHAPES = (
     CurveShape(
         "a sigmoid around {p:g} of rate {q:g}",
         ("np.tanh(q * (x - p) / 2)", _ONE),
-        _FEW_PLACES,
+        _COARSE_PLACES,
         (0.02, 0.04, 0.08, 0.12, 0.2, 0.3, 0.4),
     ),
     CurveShape(

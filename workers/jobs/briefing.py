@@ -36,7 +36,7 @@ def changes_of(run: Run) -> str:
     return ""
 
 
-def known_of(spec: SystemSpec, toolset: str) -> Known:
+def find_known(spec: SystemSpec, toolset: str) -> Known:
     """Return the name of a class, and the scale of the activations. Raises UnknownName, and the errors of measuring."""
     kind = registry.SCALES.get(layer_of(spec).scale, "") if spec.kind == "logit" else ""
     scale = [f"Its activation is {kind}."] if kind else []

@@ -30,8 +30,8 @@ def write_all(progress: Progress = no_progress) -> None:
     laboratory()  # Plug-ins register their parts here
     work: list[tuple[str, Callable[[str], None]]] = [
         *((key, write_dataset) for key in dataset_keys()),
-        *((key, write_backbone) for key in _with_rows(registry.BACKBONES, Backbone)),
-        *((key, write_toolset) for key in _with_rows(registry.TOOLSETS, Toolset)),
+        *((key, write_backbone) for key in _list_with_rows(registry.BACKBONES, Backbone)),
+        *((key, write_toolset) for key in _list_with_rows(registry.TOOLSETS, Toolset)),
         *((key, write_model) for key in model_keys()),
         *((key, look_at_engine) for key in registry.GAME_ENGINES),
     ]
@@ -41,7 +41,7 @@ def write_all(progress: Progress = no_progress) -> None:
     progress("Looked at everything", len(work), len(work))
 
 
-def _with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
+def _list_with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
     """Return the registry's keys, then keys of plug-ins that were installed once."""
     return list(dict.fromkeys([*known, *kind._default_manager.values_list("key", flat=True)]))
 

@@ -62,7 +62,7 @@ def list_claimable() -> QuerySet[Run]:
     return Run.objects.filter(free, status__in=ACTIVE, due__lte=database_now())
 
 
-def settle(run: Run, seconds: float) -> None:
+def charge_queue(run: Run, seconds: float) -> None:
     """Charge the run's queue for a round, in seconds."""
     if run.run_queue_id is not None:
         RunQueue.objects.filter(pk=run.run_queue_id).update(deficit=F("deficit") - seconds)
@@ -93,19 +93,19 @@ def _take_turn(line: Sequence[RunQueue]) -> int | None:
     served = line[place]
     # Compare-and-set: the update matches only if no other thread has visited the queue
     mine = RunQueue.objects.filter(pk=served.pk, last_served=served.last_served)
-    if not mine.update(last_served=database_now(), deficit=_granted(cycle)):
+    if not mine.update(last_served=database_now(), deficit=_grant_deficit(cycle)):
         return None
     # Queues before the served one were visited `cycle` times in vain, those after it once less
     passed = RunQueue.objects.filter(pk__in=[each.pk for each in line[:place]])
     behind = RunQueue.objects.filter(pk__in=[each.pk for each in line[place + 1 :]])
     if place:
-        passed.update(last_served=database_now(), deficit=_granted(cycle))
+        passed.update(last_served=database_now(), deficit=_grant_deficit(cycle))
     if cycle > 1 and line[place + 1 :]:
-        behind.update(deficit=_granted(cycle - 1))
+        behind.update(deficit=_grant_deficit(cycle - 1))
     return served.pk
 
 
-def _granted(visits: int) -> Least:
+def _grant_deficit(visits: int) -> Least:
     """Return the deficit after this many visits. A queue saves at most one grant."""
     grant = turns.QUANTUM * F("weight")
     return Least(F("deficit") + Value(float(visits)) * grant, grant)

@@ -63,7 +63,7 @@ def _add_whole_runs(packed: zipfile.ZipFile, chosen: QuerySet[Any], progress: Pr
     from workers.jobs.exchange import add_runs
 
     pack = Pack(packed, BUNDLE)
-    add_runs(pack, selection.whole_runs(chosen, viewer), progress, viewer)
+    add_runs(pack, selection.list_whole_runs(chosen, viewer), progress, viewer)
     pack.add_manifest()
 
 

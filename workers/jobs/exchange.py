@@ -34,8 +34,8 @@ from experiments.exchange import (
     tables,
 )
 from experiments.exchange.formats import label_files
-from experiments.exchange.image_services import Decoded, Laboratory, Progress
-from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.image_services import Decoded, ImageServices, Progress
+from experiments.exchange.import_bundle import ImportSource, Taken
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
 from experiments.models.exchange import DATASETS, LABEL_FILES, NOUNS
@@ -63,10 +63,10 @@ def write_export(job: Job, progress: Progress) -> str:
     export = Export.objects.get(job=job)
     with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
-            count = fill(export, part, progress)
+            count = _write_contents(export, part, progress)
             part.flush()
             size = Path(part.name).stat().st_size
-            transfers.put(Path(part.name), export.place)
+            transfers.move_file(Path(part.name), export.place)
         finally:
             Path(part.name).unlink(missing_ok=True)
     Export.objects.filter(pk=export.pk).update(count=count, size=size)
@@ -75,7 +75,7 @@ def write_export(job: Job, progress: Progress) -> str:
     return f"{count:,} {NOUNS[ExportSubject(export.what)]}{'' if count == 1 else 's'}"
 
 
-def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
+def _write_contents(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write the requested data. Return the number of runs or rows."""
     viewer = export.job.asked_by
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
@@ -157,25 +157,25 @@ def take_import(job: Job, progress: Progress) -> str:
     # Imported runs need an owner
     if job.asked_by is None:
         raise ExchangeError("The account of the person who uploaded this file was deleted.")
-    if not transfers.exists(row.place):
+    if not transfers.file_exists(row.place):
         raise ExchangeError("The file was removed after an earlier attempt. Upload it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
-        source = Source(row.name, owner, row)
+        source = ImportSource(row.name, owner, row)
         with transfers.fetch(row.place) as path:
             if row.kind == ImportKind.LABELS:
                 taken = _take_and_test(path, source, job, Actor(job.asked_by), progress)
             else:
-                taken = take(path, ImportKind(row.kind), source, job.options, progress)
+                taken = import_file(path, ImportKind(row.kind), source, job.options, progress)
     except Exception as error:
-        if not _goes_on(job, error):
+        if not _will_resume(job, error):
             transfers.remove(row.place)
         raise
     transfers.remove(row.place)
     return taken
 
 
-def _goes_on(job: Job, error: Exception) -> bool:
+def _will_resume(job: Job, error: Exception) -> bool:
     """True if the import will be resumed: by another worker if this one shuts down, or by any worker after an
     outage."""
     from workers.jobs import lease
@@ -185,23 +185,23 @@ def _goes_on(job: Job, error: Exception) -> bool:
     return stops or bool(explain_outage(error))
 
 
-def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress: Progress) -> str:
+def _take_and_test(path: Path, source: ImportSource, job: Job, actor: Actor, progress: Progress) -> str:
     """Import labels, and start their test if there are new ones and the installation tests automatically."""
     named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
     before = label_tests.count_labels(*named)
-    taken = take(path, ImportKind.LABELS, source, job.options, progress)
+    taken = import_file(path, ImportKind.LABELS, source, job.options, progress)
     told = label_tests.begin(actor, *named) if label_tests.count_labels(*named) > before else ""
     return f"{taken} {told}".strip()
 
 
-def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
+def import_file(path: Path, kind: ImportKind, source: ImportSource, options: dict[str, Any], progress: Progress) -> str:
     """Import a file. Raises RequestError, after which only complete runs before the bad one are kept."""
     if kind == ImportKind.LABELS:
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
         model, origin = str(options["model"]), str(options["source"])
-        return import_labels.take(path, model, origin, progress, layer=layer, first=first)
+        return import_labels.import_label_file(path, model, origin, progress, layer=layer, first=first)
     if kind == ImportKind.HISTORY:
-        taken = describe_result([maia_history.take(path, source, options, laboratory(), progress)])
+        taken = describe_result([maia_history.import_history(path, source, options, laboratory(), progress)])
         return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
     return describe_result(import_bundle.bundle(path, source, laboratory(), progress))
 
@@ -219,9 +219,9 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
-def laboratory() -> Laboratory:
+def laboratory() -> ImageServices:
     """Return the functions that imports need."""
-    return Laboratory(decode, parse)
+    return ImageServices(decode, parse)
 
 
 def decode(data: bytes) -> Decoded:

@@ -51,7 +51,7 @@ def investigate(run: Run, console: Console) -> Run:
         # A flag rather than an exception: one raised inside a callback of a library may be swallowed there.
         before = signal.signal(signal.SIGINT, lambda *_: lease.stopping.set())
         try:
-            while _play_on(claimed, lost, console):
+            while _execute_claimed(claimed, lost, console):
                 pass
         except LeaseLost:
             if not lease.stopping.is_set():
@@ -90,11 +90,11 @@ def pause(claimed: Run) -> None:
     """Record that the owner paused the run. Ctrl+C may come at any point of a round."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
     pause = Paused(rounds, person(claimed.owner))
-    with suppress(transcript.LeaseLost, transcript.RunEnded):  # Another process was first
+    with suppress(LeaseLost, transcript.RunEnded):  # Another process was first
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 
-def _play_on(claimed: Run, lost: Flag, console: Console) -> bool:
+def _execute_claimed(claimed: Run, lost: Flag, console: Console) -> bool:
     """Play one round. After an error it is tried again after a moment."""
     from workers.jobs.run_round import execute_round
 

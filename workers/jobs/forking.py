@@ -46,7 +46,7 @@ def steps(run: Run, parent: Run, first: Started) -> Iterator[ImportedEvent]:
     """Yield the events of the start, in order."""
     plan, number = run.fork_plan, run.fork_round or 0
     yield step("started", first)
-    yield from copies(parent, plan["upto"], run.last_seq)
+    yield from copy_events(parent, plan["upto"], run.last_seq)
     who, changes = plan["who"], plan.get("changes", {})
     yield step("forked", Forked(number, who, parent.pk, changes))
     if text := plan.get("note"):
@@ -57,7 +57,7 @@ def step(kind: str, payload: Payload) -> ImportedEvent:
     return ImportedEvent(kind, payload, timezone.now())
 
 
-def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
+def copy_events(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
     """Yield the parent's events up to number `upto`. `last` is the number of the fork's latest event."""
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}

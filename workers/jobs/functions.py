@@ -14,7 +14,15 @@ from workers.errors import RequestError
 from workers.functions.baselines import STUDIES, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel, JudgedBox
 from workers.functions.scoring import judge_description, score_answer, summarise_scores
-from workers.functions.words.triplets import CHANCE, TRIPLETS, Judge, NearnessJudge, Triplet, ask_to_pick, parse_pick
+from workers.functions.words.triplets import (
+    CHANCE,
+    TRIPLETS,
+    NearnessJudge,
+    Triplet,
+    TripletJudge,
+    ask_to_pick,
+    parse_pick,
+)
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.metrics.intervals import estimate_mean
@@ -59,7 +67,7 @@ def call_hints(box: BlackBox) -> list[tuple[Any, Any]]:
     return list(zip(hints, box.call(hints), strict=True))
 
 
-def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
+def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: TripletJudge | None = None) -> FunctionScore:
     """Score a function of words by the description, with nearness in meaning as default judge; any other by its
     code."""
     if box.family in WORD_FAMILIES:
@@ -85,7 +93,7 @@ class ModelJudge:
         return ask(self.backbone, ask_to_pick(description, triplet, question), parse_pick, spend, no_progress)
 
 
-def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge) -> FunctionScore:
+def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: TripletJudge) -> FunctionScore:
     """Score by the description of a function of words or texts."""
     return judge_description(cast("JudgedBox", box), answer.description, judge)
 
@@ -97,7 +105,7 @@ def find_judge(written: str) -> ModelJudge:
 
 
 def measure_baseline(
-    family: str, seeds: list[int], count: int, progress: Progress, judge: Judge | None = None
+    family: str, seeds: list[int], count: int, progress: Progress, judge: TripletJudge | None = None
 ) -> dict[str, Any]:
     """Let the family's scripted baseline find out `count` functions of each seed, and score its answers.
 
@@ -111,7 +119,7 @@ def measure_baseline(
 
 
 def measure_functions(
-    model: str, family: str, numbers: Sequence[int], progress: Progress, judge: Judge | None = None
+    model: str, family: str, numbers: Sequence[int], progress: Progress, judge: TripletJudge | None = None
 ) -> dict[str, Any]:
     """Measure the baseline on these functions of a model. Raises RequestError if there are none."""
     if not numbers:
@@ -135,7 +143,7 @@ def measure_functions(
     }
 
 
-def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
+def _study(box: BlackBox, judge: TripletJudge | None) -> tuple[BlackBox, FunctionScore]:
     # Each call is an experiment of its own, because noise is drawn by the experiment's number
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))

@@ -33,7 +33,7 @@ def claim(rows: Held, pk: int, *others: str, **changed: Any) -> bool:
 
 
 @contextmanager
-def keep(rows: Held, pk: int) -> Iterator[None]:
+def keep_alive(rows: Held, pk: int) -> Iterator[None]:
     """Send heartbeats for the row while the block runs."""
     running = rows.objects.filter(pk=pk, status="running")
 

@@ -90,14 +90,14 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
         if said or attempt == ATTEMPTS - 1:
             answer = judging.answer_of(said, swapped) if said else Answer.UNREAD
             known = {"answer": answer, "swapped": swapped, "seconds": time.monotonic() - began, "reply": reply.text}
-            keep(judge, pair, known, reply.usage)
+            save_vote(judge, pair, known, reply.usage)
             return
         # An unreadable reply was paid for too
         spend(judge, reply.usage)
 
 
 @transaction.atomic
-def keep(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
+def save_vote(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
     """Save the vote. Raises RequestError if the trial was closed meanwhile."""
     try:
         actions.lock_open_trial(judge.trial_id)

@@ -106,12 +106,12 @@ def prune() -> None:
     from experiments.maintenance.pruning import prune as remove_unused
 
     try:
-        log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _silently, dry=False))
+        log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _check_shutdown, dry=False))
     except BackupError as error:
         log.warning("Nothing was pruned: %s", error)
 
 
-def _silently(what: str, done: int, total: int) -> None:
+def _check_shutdown(what: str, done: int, total: int) -> None:
     """Ignore progress, and raise Cancelled between two steps if the worker shuts down."""
     del what, done, total
     if lease.stopping.is_set():
@@ -129,7 +129,7 @@ def work(job_id: int) -> None:
 def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do a job that this process has claimed. Return and save its status and a message for the user."""
     # Without heartbeats, the recovery job would hand it to another worker
-    with held.keep(Job, job.pk):
+    with held.keep_alive(Job, job.pk):
         status, result = outcome(job, progress)
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
@@ -153,7 +153,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.IMPORT: exchange.take_import,
         JobKind.JUDGE: judging.judge,
         JobKind.EVALUATION: engine.evaluate,
-        JobKind.SWEEP: sweeps.lay_out,
+        JobKind.SWEEP: sweeps.run_sweep_job,
         JobKind.SPARSE: sparse.train_for,
         JobKind.MEASURE: sparse.measure_for,
         JobKind.CAUSAL: causal.check_for,

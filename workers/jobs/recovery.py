@@ -26,7 +26,7 @@ GRACE = timedelta(seconds=60)
 def recover() -> None:
     """Put orphaned runs into their queue, and enqueue lost jobs."""
     jail.publish_report()
-    for run in _list_forsaken():
+    for run in _list_orphaned():
         log.warning("Run %s was orphaned and is queued again.", run.pk)
         enqueue(run.pk)
     long.recover()
@@ -34,7 +34,7 @@ def recover() -> None:
     exchange.remove_expired()
 
 
-def _list_forsaken() -> list[Run]:
+def _list_orphaned() -> list[Run]:
     """Return active runs without a queue and without a valid lease, after the grace period."""
     # A run just created in the foreground also has no queue; it gets a minute to start
     return list(claims.list_claimable().filter(run_queue=None, due__lt=database_now() - GRACE).only("pk"))

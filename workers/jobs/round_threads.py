@@ -1,6 +1,6 @@
 """Threads of a worker that play rounds: each claims a run, plays one round of it, and claims again.
 
-Celery's own threads do long jobs, so neither kind waits for the other. A bell (`experiments.core.queue.ring`) wakes
+Celery's own threads do long jobs, so neither kind waits for the other. A bell (`core.queue.wake_workers`) wakes
 idle threads. They also check by themselves, less and less often, because a ring may be lost.
 """
 

@@ -45,7 +45,7 @@ def execute_claimed(run: Run, *, any_model: bool = False) -> None:
             seconds = time.monotonic() - began
             counters.ROUND_SECONDS.observe(seconds)
             note_played(run.pk, known)
-            claims.settle(run, seconds)
+            claims.charge_queue(run, seconds)
     if not goes_on:
         check_conclusion(run.pk)
 
@@ -63,13 +63,13 @@ def _put_off(run: Run, error: Exception) -> None:
     log.log(
         logging.INFO if told else logging.WARNING,
         "Run %s had trouble: %s It is tried again in %d s.",
-        *(run.pk, _with_cause(error), wait),
+        *(run.pk, _add_cause(error), wait),
     )
     later = database_now() + timedelta(seconds=wait)
     Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, waiting_reason=waiting_reason)
 
 
-def _with_cause(error: Exception) -> str:
+def _add_cause(error: Exception) -> str:
     return f"{error} ({error.__cause__})" if error.__cause__ else str(error)
 
 

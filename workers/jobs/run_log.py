@@ -122,7 +122,7 @@ class DatabaseRunLog:
             self._send_draft(payload.text)
         try:
             row = self._conclude(payload, seen) if kind == "concluded" else self._record(kind, payload, state)
-        except (transcript.LeaseLost, transcript.RunEnded) as error:
+        except transcript.RunEnded as error:
             raise LeaseLost(str(error)) from error
         event = Event(row.seq, row.kind, row.content)
         # The agent must read the note before it concludes

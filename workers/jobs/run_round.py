@@ -20,7 +20,7 @@ from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
-from workers.agent.loop import Outcome, attempt, run_agent, start
+from workers.agent.loop import ProgramOutcome, attempt, run_agent, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
@@ -85,7 +85,7 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     if unknown:
         raise UnknownName(unknown)
     if run.started is None:
-        first = first_event(run)
+        first = get_first_event(run)
         if run.fork_round:
             forking.record_beginning(run, run_log, first)
         else:
@@ -97,7 +97,7 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     return laboratory().backbone(run.backbone, run.backbone_model)
 
 
-def first_event(run: Run) -> Started:
+def get_first_event(run: Run) -> Started:
     """Return what the agent is told, and what the run is made with.
 
     Raises RequestError for an invalid question, limit or system, MissingPart if something is missing.
@@ -134,13 +134,13 @@ def _check_ablation(spec: SystemSpec) -> None:
 def _find_known(run: Run, spec: SystemSpec) -> Known:
     if spec.kind == FUNCTION:
         return Known(hints=functions.list_hints(run) if run.options.get("hints") else "")
-    return briefing.known_of(spec, run.toolset)
+    return briefing.find_known(spec, run.toolset)
 
 
 def _write_reference(run: Run, spec: SystemSpec) -> str:
     if spec.kind == FUNCTION:
         return build_function_reference()
-    lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
+    lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.find_lacking_tools(run, spec)
     ablation = bool(run.options.get("ablation"))
     vocabulary, changes = briefing.vocabulary_of(run), briefing.changes_of(run)
     extras, is_circuit = briefing.read_extras(), spec.kind == CIRCUIT
@@ -188,7 +188,7 @@ class SandboxRunner:
         self.images = images
         self.backbone = backbone
 
-    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+    def __call__(self, code: str, number: int, state: bytes) -> ProgramOutcome:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
@@ -216,7 +216,7 @@ class SandboxRunner:
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools
-        return Outcome(
+        return ProgramOutcome(
             result,
             tuple(tools.entries),
             tools.exemplar_mean,

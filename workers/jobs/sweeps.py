@@ -12,7 +12,7 @@ from workers.errors import RequestError
 from workers.protocols import Progress
 
 
-def lay_out(job: Job, progress: Progress) -> str:
+def run_sweep_job(job: Job, progress: Progress) -> str:
     """Do what is left of the job's sweep. After a worker died, another call resumes it.
 
     Raises RequestError if its person may no longer start runs, Cancelled.

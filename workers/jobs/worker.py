@@ -38,7 +38,7 @@ def start_worker(**_: Any) -> None:
 
 @control_command()
 def ring(state: Any) -> None:
-    """Wake threads, because there may be something to claim: see `experiments.core.queue.ring`."""
+    """Wake threads, because there may be something to claim: see `experiments.core.queue.wake_workers`."""
     del state
     for threads in players:
         threads.bell.ring()

@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 from workers import hub
 from workers.errors import RequestError, UnknownName
 from workers.lab.imaging import image_key, mask_image
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.record.negations import find_negations
 from workers.weights import check_finite, load_network, load_part
@@ -178,7 +178,7 @@ class _Towers:
             found = self.network.vision_model(pixels.to(self.network.device, self.network.dtype)).pooler_output
             return list(self._finish(found if self.is_sigmoid else self.network.visual_projection(found)))
 
-        return torch.stack(in_batches(list(images), len(images), work))
+        return torch.stack(map_in_batches(list(images), len(images), work))
 
     def weigh(self, images: Tensor, words: Tensor, alternatives: int) -> Tensor:
         """Return the probability that each image shows the likeliest alternative, (images,). The first rows of

@@ -36,7 +36,7 @@ from workers.record.circuits import (
     find_number,
     find_size_problem,
 )
-from workers.record.decoding import fits
+from workers.record.decoding import is_of_type
 from workers.record.systems import SystemSpec
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _MIN_SHARE = 0.1
 def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
     """Read the option "members" of a circuit: objects of model, layer and unit. Raises UnknownName if it is invalid."""
     given = spec.options.get("members")
-    if not fits(given, list[dict[str, Any]]) or given is None:
+    if not is_of_type(given, list[dict[str, Any]]) or given is None:
         raise UnknownName("A circuit needs the option “members”: a list of objects of model, layer and unit.")
     members = [_read_member(each) for each in given]
     if problem := find_size_problem(members):

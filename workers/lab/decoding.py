@@ -15,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from workers import git_lfs
 from workers.errors import BrokenImage
 from workers.lab.image_headers import FORMATS, explain_scans
-from workers.lab.imaging import MAX_ASPECT_RATIO, MAX_SIDE, to_rgb
+from workers.lab.imaging import MAX_ASPECT_RATIO, MAX_SIDE, convert_to_rgb
 
 MAX_FILE_PIXELS = 50_000_000
 """Maximum pixels of an image file of a dataset."""
@@ -50,7 +50,7 @@ def decode_file(file: IO[bytes]) -> Image.Image:
             ImageOps.exif_transpose(image, in_place=True)
         small = _resizable(image)
         small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        return to_rgb(small)
+        return convert_to_rgb(small)
 
 
 @contextmanager
@@ -94,5 +94,5 @@ def _resizable(image: Image.Image) -> Image.Image:
     if image.mode in {"L", "LA", "RGB", "RGBA", "CMYK", "YCbCr"} and "transparency" not in image.info:
         return image
     if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
-        return to_rgb(image)
+        return convert_to_rgb(image)
     return image.convert("RGBA" if image.has_transparency_data else "RGB")

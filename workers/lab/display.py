@@ -50,7 +50,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     A line beside a single image is its title: the line after it or, if every image has one before it, that line.
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
-    for part in _drop_captions(_take(parts)):
+    for part in _drop_captions(_take_parts(parts)):
         if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
@@ -58,7 +58,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     return [_split_titles(images, words) for images, words in found]
 
 
-def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
+def _take_parts(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
     """Return the parts, up to the last image that is shown. Raises ToolMisuse."""
     found, most = [], arguments.MAX_ITEMS
     left = most

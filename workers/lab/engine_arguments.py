@@ -40,7 +40,9 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
     `options` holds what was given by name, None for what was not. Raises ToolMisuse.
     """
     words = arguments.check_texts(prompts, "prompts")
-    seeds = [None] if options.get("seed") is None else [_check_seed(each) for each in _as_list(options["seed"], "seed")]
+    seeds = (
+        [None] if options.get("seed") is None else [_check_seed(each) for each in _parse_list(options["seed"], "seed")]
+    )
     axes = [_list_values(name, options[name]) for name in ENGINE_PARAMETERS if options.get(name) is not None]
     total = math.prod([len(words), len(seeds), *map(len, axes)])
     if total > arguments.MAX_ITEMS:
@@ -61,12 +63,12 @@ def _list_values(name: str, value: Any) -> list[dict[str, float]]:
     """List the values of one parameter; those of the camera may include an elevation."""
     if name == "camera":
         # A tuple is one camera position, a list is a sweep
-        given = [value] if isinstance(value, tuple) else _as_list(value, name)
+        given = [value] if isinstance(value, tuple) else _parse_list(value, name)
         return [_check_camera(each) for each in given]
-    return [{name: _check_value(name, each)} for each in _as_list(value, name)]
+    return [{name: _check_value(name, each)} for each in _parse_list(value, name)]
 
 
-def _as_list(value: Any, name: str) -> Sequence[Any]:
+def _parse_list(value: Any, name: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         return [value]
     if not value:

@@ -30,10 +30,10 @@ from workers.lab.index_files import (
     SkippedImages,
     UnitStatistics,
     empty_sample,
-    from_published,
-    from_running_stats,
+    read_published_statistics,
     replace_exemplars,
     report_disk_errors,
+    summarize_stats,
 )
 from workers.lab.indexing import IndexingRun, describe_layers, stamp_index
 from workers.protocols import (
@@ -140,7 +140,7 @@ class ExemplarIndex:
             if found := published.get(info.name):
                 self._compare(info.name, found, progress, insist)
                 if found.thresholds is not None and len(found.thresholds) == info.units:
-                    self._keep(info.name, from_published(found, found.thresholds))
+                    self._keep(info.name, read_published_statistics(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
             checkpoint = self.folder / "checkpoint.npz"
@@ -148,7 +148,7 @@ class ExemplarIndex:
             with report_disk_errors(self.folder), atomic_write(self.folder / "skipped.json") as file:
                 file.write(work.skipped.to_json().encode())
             for name, stats in work.stats.items():
-                measured = from_running_stats(stats)
+                measured = summarize_stats(stats)
                 self._keep(name, replace_exemplars(measured, published[name]) if name in published else measured)
             checkpoint.unlink(missing_ok=True)
         what = f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}"

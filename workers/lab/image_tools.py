@@ -28,7 +28,7 @@ from workers.protocols import (
 from workers.record.experiments import LogEntry
 from workers.record.origins import Origin
 
-_SHOWN = 200
+_MAX_QUOTED_CHARS = 200
 """Characters of a prompt or a remark that are shown again."""
 _REASON = 400
 """Maximum characters of a refusal's reason: long enough for the working example at its end."""
@@ -126,7 +126,7 @@ class ImageTools:
         found = self._keep(edited, known)
         for kept, words, original in zip(found, instructions, originals, strict=True):
             if kept.key == original.key and is_made(kept):
-                self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
+                self.remarks[f"The edit {words[:_MAX_QUOTED_CHARS]!r} changed nothing in its image."] = None
         return found
 
     def describer_of(self, images: Sequence[StoredImage]) -> Describer:
@@ -165,7 +165,7 @@ class ImageTools:
         if not asked:
             return
         self.refused.update(asked)
-        refused = list(dict.fromkeys(f"{each[:_SHOWN]!r} ({reason[:_REASON]})" for each, reason in asked))
+        refused = list(dict.fromkeys(f"{each[:_MAX_QUOTED_CHARS]!r} ({reason[:_REASON]})" for each, reason in asked))
         shown = "; ".join(refused[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
         what = f"{shown}. {getattr(maker, 'vocabulary', '')}".strip()
         if none_is_an_error and len(asked) == len(pictures):
@@ -182,8 +182,8 @@ class ImageTools:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.note:
-                self.notes[one.key] = picture.note[:_SHOWN]
-                self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.note[:_SHOWN]}"] = one.key
+                self.notes[one.key] = picture.note[:_MAX_QUOTED_CHARS]
+                self.noted[f"{provenance.prompt[:_MAX_QUOTED_CHARS]!r}: {picture.note[:_MAX_QUOTED_CHARS]}"] = one.key
         return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
 
 

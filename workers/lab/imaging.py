@@ -102,7 +102,7 @@ def decode_image(data: bytes) -> Image.Image:
             _check_size(image)
             if reason := explain_scans(image):
                 raise UnfitImage(f"The image cannot be taken: {reason}.")
-            return to_rgb(ImageOps.exif_transpose(image))
+            return convert_to_rgb(ImageOps.exif_transpose(image))
     except ToolMisuse:
         raise
     except Exception as error:
@@ -111,7 +111,7 @@ def decode_image(data: bytes) -> Image.Image:
         ) from error
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
+def convert_to_rgb(image: Image.Image) -> Image.Image:
     """Return only the pixels, in RGB; transparent parts become white.
 
     16-bit values keep their upper half. Floats and 32-bit values are divided by 1, 255 or 65,535: the smallest of these
@@ -135,7 +135,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return Image.frombytes("RGB", rgb.size, rgb.tobytes())
 
 
-def from_base64(text: str) -> Image.Image:
+def decode_image_base64(text: str) -> Image.Image:
     """Return the image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as
     above.
     """
@@ -159,14 +159,14 @@ def image_from_text(text: str) -> Image.Image | None:
     Raises UnfitImage for an image of an invalid size: taken for words it would become a prompt.
     """
     try:
-        return from_base64(text)
+        return decode_image_base64(text)
     except UnfitImage:
         raise
     except ToolMisuse:
         return None
 
 
-def as_image(value: Any, argument: str) -> Image.Image:
+def parse_image(value: Any, argument: str) -> Image.Image:
     """Return the RGB image that a program passed as a PIL image or a Base64 string.
 
     Raises ToolMisuse naming `argument`, what came and what is wanted.
@@ -174,9 +174,9 @@ def as_image(value: Any, argument: str) -> Image.Image:
     try:
         if isinstance(value, Image.Image):
             _check_size(value)
-            return to_rgb(value)
+            return convert_to_rgb(value)
         if isinstance(value, str):
-            return from_base64(value)
+            return decode_image_base64(value)
     except UnfitImage as error:
         raise UnfitImage(f"{argument}: {error}") from error
     except ToolMisuse as error:
@@ -205,16 +205,16 @@ def mask_image(
     bright = values > threshold  # (height, width)
     if not bright.any():
         return image
-    line = _grow(bright, max(1, round(min(image.size) / 128))) & ~bright
+    line = _grow_mask(bright, max(1, round(min(image.size) / 128))) & ~bright
     rest = dim_image(image) if surroundings == "dim" else image.point(_DARKER)
     if surroundings == "weighted":
-        image = _weigh(image, values, threshold)
+        image = _scale_brightness(image, values, threshold)
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
     return rest
 
 
-def _weigh(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
+def _scale_brightness(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
     """Scale brightness (height, width) with values above the threshold, up to their maximum."""
     high = float(values.max(where=np.isfinite(values), initial=threshold))
     shares = np.clip((values - threshold) / (high - threshold), 0, 1) if high > threshold else np.ones_like(values)
@@ -267,7 +267,7 @@ def bright_region(
     return _enlarge(activation_map, size, part) > threshold
 
 
-def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def map_in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Apply `work` to each item on a few threads: Pillow and NumPy release the interpreter's lock."""
     threads = min(len(items), os.cpu_count() or 1, _THREADS)
     if threads < 2:
@@ -331,7 +331,7 @@ def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tu
     return pixels, (max(0.0, (pixels.start - first) * scale), min(cells, (pixels.stop - first) * scale))
 
 
-def _grow(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def _grow_mask(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """Grow the mask by `reach` pixels, diagonally too."""
     for down in (True, False):
         done = 0

@@ -135,7 +135,7 @@ class SkippedImages:
         return cls(int(found["count"]), [SkippedImage(*each) for each in found["first"]])
 
 
-def from_running_stats(stats: RunningStats) -> LayerStatistics:
+def summarize_stats(stats: RunningStats) -> LayerStatistics:
     quantile, error = stats.spatial.quantile()
     best, of_images = stats.best, stats.of_images
     return LayerStatistics(
@@ -155,7 +155,7 @@ def from_running_stats(stats: RunningStats) -> LayerStatistics:
     )
 
 
-def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
+def read_published_statistics(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
     """Build the statistics from a publication; the rest is unknown."""
     activations, positions = _exemplar_arrays(found)
     units = len(thresholds)

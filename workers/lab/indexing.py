@@ -57,13 +57,13 @@ class IndexingRun:
         A checkpoint with more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be
         read; MachineryError if the disk is full or the model's values are not finite.
         """
-        work = self._resumed(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
+        work = self._read_checkpoint(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
         what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
         total, began, first = len(self._dataset), time.monotonic(), work.done
         save_at = began + SAVE_EVERY
 
         def report() -> None:
-            pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
+            pace = _format_pace(work.done - first, total - work.done, time.monotonic() - began)
             skipped = f"{work.skipped.count:,} skipped" if work.skipped.count else ""
             notes = ", ".join(each for each in (pace, skipped) if each)
             progress(f"{what} ({notes})" if notes else what, work.done, total)
@@ -120,7 +120,7 @@ class IndexingRun:
         with report_disk_errors(self._checkpoint.parent), atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
-    def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
+    def _read_checkpoint(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
         """Read the checkpoint; None if there is none, it is damaged, or it is of other layers or settings."""
         wanted = {info.name: info.units for info in layers}
         known = {info.name: info for info in self._model.layers()}
@@ -153,7 +153,7 @@ def describe_layers(layers: Sequence[str]) -> str:
     return ", ".join(layers) if len(layers) <= 6 else f"{len(layers)} layers"
 
 
-def _pace(done: int, left: int, seconds: float) -> str:
+def _format_pace(done: int, left: int, seconds: float) -> str:
     """Return rate and time left; "" in the first second."""
     if not done or seconds < 1:
         return ""

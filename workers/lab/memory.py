@@ -18,7 +18,7 @@ from typing import Any
 from PIL.Image import Image
 
 from workers.errors import ToolMisuse
-from workers.lab.imaging import as_image, encode_png, image_key, placeholder, reduce_image
+from workers.lab.imaging import encode_png, image_key, parse_image, placeholder, reduce_image
 from workers.protocols import Bounds, ImageMemory, MapImage, Progress, Provenance, no_progress
 from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import ActivationMap
@@ -165,7 +165,7 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
     known = memory.recall(key) if key else None
     if key and known:
         return StoredImage(key, memory.load(key), known)
-    image = as_image(value, argument)
+    image = parse_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
     if known is None and (small := reduce_image(image)) is not image:

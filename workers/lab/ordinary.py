@@ -67,10 +67,10 @@ def measure_ordinary(
     sample = index.layer(layer, progress).sample[:, unit]
     exemplars, splits = set(index.unit(layer, unit).positions), is_split(dataset)
 
-    def may_show(position: int) -> bool:
+    def can_show(position: int) -> bool:
         return position not in exemplars and not (splits and split_of(dataset[position].image) != "exemplars")
 
-    chosen = choose_positions(sample, sample_step(len(dataset)), may_show, seed)
+    chosen = choose_positions(sample, sample_step(len(dataset)), can_show, seed)
     pictures = [index.picture(position) for _, position in chosen]
     known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
     return _store([quantile for quantile, _ in chosen], known, subject, memory)

@@ -30,7 +30,7 @@ _FARTHEST = 2.0**52  # bins between 0 and a value, so that bin numbers are exact
 _GROWTH = 1.2  # share of the stream after which the floor is looked up again
 
 
-class Histogram:
+class RunningHistogram:
     """Counts of values, `bins` for each unit, from which one quantile is read.
 
     Bin edges are multiples of a power of two, `width`. When a unit's values outgrow its bins, the width doubles and
@@ -184,8 +184,8 @@ class RunningStats:
         self.expected = expected
         self.images = 0
         self.best = TopActivations(units, best)
-        self.spatial = Histogram(units, share=share)
-        self.of_images = Histogram(units, IMAGE_BINS)
+        self.spatial = RunningHistogram(units, share=share)
+        self.of_images = RunningHistogram(units, IMAGE_BINS)
         self.total = np.zeros(units)
         self.active = np.zeros(units, dtype=np.int64)
         self.lowest = np.full(units, np.inf)

@@ -159,7 +159,7 @@ class Tools:
             titles.append(str(value) if kept.refused else shown)
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
-        texts = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
+        texts = [words if is_made(kept) else _mark_refused(words, kept.refused) for kept, words in pairs]
         return [kept.image for kept, _ in pairs], texts
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
@@ -332,7 +332,7 @@ class Tools:
     def _log_made(self, images: Sequence[LoggedImage], text: str) -> None:
         """Log the images; of those that were refused, the titles and why."""
         refused = [each.title for each in images if each.title and not is_made(each.image)]
-        lines = [_as_refused(title, self._image_tools.refused.get(title, "")) for title in refused]
+        lines = [_mark_refused(title, self._image_tools.refused.get(title, "")) for title in refused]
         made = [each for each in images if is_made(each.image)]
         seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
         self._log.add(seen, "\n".join([*lines, *([text] if text else [])]))
@@ -348,6 +348,6 @@ class Tools:
         return look_up_all(self._memory, given, "image_list", self._progress)
 
 
-def _as_refused(title: str, why: str = "") -> str:
+def _mark_refused(title: str, why: str = "") -> str:
     """The title of an image that was refused says so, and why."""
     return title if _REFUSED in title else f"{title}{_REFUSED}{f': {why}' if why else ''})"

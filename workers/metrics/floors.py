@@ -64,7 +64,7 @@ def score_floors(
     draws = _draw(rows, heavy, seed, resamples)
     rng = np.random.default_rng([seed, len(floors)])
     r, area = (_summarise(own, points[at, 1:], draws[at], rng) for at, own in enumerate((pearson, auprc)))
-    each = tuple((_known(one), _known(two)) for one, two in points[:, 1:].T)
+    each = tuple((_clean_nan(one), _clean_nan(two)) for one, two in points[:, 1:].T)
     return FloorScores(each, r, area)
 
 
@@ -184,5 +184,5 @@ def _average_precision(above: sparse.csr_array, hits: sparse.csr_array, weights:
     return np.divide((precision * gains).sum(0), total, out=np.full_like(total, np.nan), where=total > 0)
 
 
-def _known(value: float) -> float | None:
+def _clean_nan(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -46,7 +46,7 @@ def choose_top(activations: ArrayLike, threshold: float, count: int = 2 * MAX_PA
     return best[acts[best] > threshold]
 
 
-def deal_parts(count: int, *, seed: int) -> NDArray[np.bool_]:
+def assign_parts(count: int, *, seed: int) -> NDArray[np.bool_]:
     """Choose at random which half of the images is marked where the unit responds, (count,)."""
     dealt = np.arange(count) % 2 == 0
     return np.random.default_rng(seed).permutation(dealt)

@@ -84,7 +84,7 @@ def judge_label(result: CheckResult) -> LabelVerdict:
         "auprc": natural.auprc.value,
         "generated_auc": drawn.auc.value,
         "bright_positives": None if mark is None else _share(each.activation > mark for each in drawn.positive),
-        "described": None if mark is None else _share(_of_bright(natural, mark)[:BRIGHTEST]),
+        "described": None if mark is None else _share(_judge_bright(natural, mark)[:BRIGHTEST]),
     }
     figures = {name: value for name, value in measured.items() if value is not None}
     reachable, share = _find_reachable(natural, mark)
@@ -126,7 +126,7 @@ def _find_reachable(natural: NaturalResult, mark: float | None) -> tuple[float |
     return find_best_cut(natural.activations), OF_BEST_CUT if bright >= MANY else OF_BEST_CUT_OF_FEW
 
 
-def _of_bright(natural: NaturalResult, mark: float) -> list[bool]:
+def _judge_bright(natural: NaturalResult, mark: float) -> list[bool]:
     """Return for each bright image with a readable answer, brightest first, whether the label describes it."""
     return [said for value, said in sorted(_read_answers(natural), reverse=True) if value > mark]
 
@@ -141,7 +141,7 @@ def _find_direction(natural: NaturalResult, mark: float | None) -> Direction:
     """Return what natural images say. If they say nothing, images drawn for the label were dark, so it is too broad."""
     if mark is None:
         return ""
-    missed = _share(not said for said in _of_bright(natural, mark)) or 0.0
+    missed = _share(not said for said in _judge_bright(natural, mark)) or 0.0
     dark = _share(value <= mark for value, said in _read_answers(natural) if said)
     if dark is None:  # no natural image shows it
         return "elsewhere" if missed else "too broad"

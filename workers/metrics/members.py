@@ -49,7 +49,7 @@ def _count_states(is_on: NDArray[np.bool_], weights: _Floats) -> MemberStates:
     off = (~is_on).sum(1)
     all_on, all_off = off == 0, off == is_on.shape[1]
     one_off = (off == 1) & ~all_off
-    shares = [_weigh(each, weights) for each in (all_on, all_off, one_off, ~(all_on | all_off | one_off))]
+    shares = [_sum_weights(each, weights) for each in (all_on, all_off, one_off, ~(all_on | all_off | one_off))]
     return MemberStates(len(is_on), *shares)
 
 
@@ -58,10 +58,10 @@ def _find_off_alone(is_on: NDArray[np.bool_], weights: _Floats) -> list[float | 
     if not weights.sum() > 0:
         return [None] * is_on.shape[1]
     one_off = ((~is_on).sum(1) == 1) & (is_on.shape[1] > 1)
-    return [_weigh(one_off & ~is_on[:, place], weights) for place in range(is_on.shape[1])]
+    return [_sum_weights(one_off & ~is_on[:, place], weights) for place in range(is_on.shape[1])]
 
 
-def _weigh(chosen: NDArray[np.bool_], weights: _Floats) -> float:
+def _sum_weights(chosen: NDArray[np.bool_], weights: _Floats) -> float:
     return round(float(weights[chosen].sum() / weights.sum()), 5)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workers.metrics.natural_intervals import Figure, NaturalSample, estimate_interval, find_p_value
+from workers.metrics.natural_intervals import NaturalSample, Statistic, estimate_interval, find_p_value
 from workers.metrics.ranking import weighted_average_precision
 from workers.record.estimates import CONFIDENCE, Estimate
 from workers.record.label_checks import MIN_POSITIVES
@@ -159,7 +159,7 @@ def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) 
     return Surprises(tuple(bright[:count]), tuple(dark[:count]))
 
 
-def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
+def _estimate(figure: Statistic, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
     """Return a figure, with an interval if there are enough positives and negatives."""
     n = len(sample.activations)
     kind, fewer = min(("positives", positives), ("negatives", n - positives), key=lambda each: each[1])

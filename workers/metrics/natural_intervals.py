@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workers.record.estimates import CONFIDENCE, Estimate
 
 Floats = NDArray[np.float64]
-Figure = Callable[[Floats, Floats, Floats], Floats]
+Statistic = Callable[[Floats, Floats, Floats], Floats]
 """Maps activations (n,), presence (n,) and weights (rows, n) to a value for each row, NaN if undefined."""
 
 _BLOCK = 4_000_000
@@ -61,7 +61,7 @@ class NaturalSample:
         return NaturalSample(activations, np.array([1.0, 0.0, 1.0]), weights)
 
 
-def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
+def estimate_interval(figure: Statistic, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
     """Estimate a figure with the union of three Bayesian bootstrap intervals (Rubin 1981).
 
     The first uses the images as they are, and is also shifted by twice its bias. The second adds images that

@@ -10,7 +10,6 @@ from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import Message, WrittenPrompts
 
 COUNT = 7
-CONTRAST_COUNT = 10
 
 WRITER = """\
 You write prompts for a text-to-image model. They are to test a label, which says in a few words what one unit of a

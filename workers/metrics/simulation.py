@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from workers.metrics.natural import PRESENT, correlate
-from workers.metrics.natural_intervals import Figure, NaturalSample, estimate_interval
+from workers.metrics.natural_intervals import NaturalSample, Statistic, estimate_interval
 from workers.record.estimates import Estimate
 from workers.record.label_checks import MIN_POSITIVES
 from workers.record.other_tests import SimulationResult
@@ -59,12 +59,12 @@ def score_simulation(
     base, slope = _fit(acts[first], said[first], heavy[first])
     sample = NaturalSample(acts[second], said[second], heavy[second])
 
-    def explained(activations: Floats, presence: Floats, rows: Floats) -> Floats:
+    def predict_activations(activations: Floats, presence: Floats, rows: Floats) -> Floats:
         return explain_variance(activations, base + slope * presence, rows)
 
     return SimulationResult(
         _estimate(correlate, sample, seed, resamples),
-        _estimate(explained, sample, seed, resamples),
+        _estimate(predict_activations, sample, seed, resamples),
         fitted=len(first),
         graded=graded,
     )
@@ -89,7 +89,7 @@ def _fit(activations: Floats, presence: Floats, weights: Floats) -> tuple[float,
     return mean - slope * middle, slope
 
 
-def _estimate(figure: Figure, sample: NaturalSample, seed: int, resamples: int) -> Estimate:
+def _estimate(figure: Statistic, sample: NaturalSample, seed: int, resamples: int) -> Estimate:
     """Return a figure, with an interval if the scored half has enough positives and negatives."""
     n = len(sample.activations)
     value = float(figure(sample.activations, sample.presence, sample.weights[None])[0])

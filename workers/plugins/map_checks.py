@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from workers.errors import MachineryError, MaiaError, MissingPart
 from workers.protocols import VisionModel
-from workers.weights import check_finite, first_line, out_of_memory
+from workers.weights import check_finite, get_first_line, is_out_of_memory
 
 _NEEDED = ("name", "revision", "layers", "maps")
 
@@ -66,10 +66,10 @@ class CheckedModel:
         except MaiaError:
             raise
         except Exception as error:
-            if out_of_memory(error):
+            if is_out_of_memory(error):
                 raise
             raise MachineryError(
-                f"{self._key} cannot look at images: {first_line(error)}. Correct the plug-in."
+                f"{self._key} cannot look at images: {get_first_line(error)}. Correct the plug-in."
             ) from error
         units = {info.name: info.units for info in self._model.layers()}
         self._checks.check(found, {layer: units[layer] for layer in layers}, len(images))

@@ -17,14 +17,14 @@ from PIL import Image
 from torch import nn
 
 from workers.errors import MachineryError, MaiaError, MissingPart
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.plugins.map_checks import MapChecks
 from workers.protocols import WHOLE_IMAGE, Box, LabSettings
 from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.huggingface.hooked import HookedModel, OpenedNetwork
 from workers.vision_models.huggingface.layers import NetworkLayers, find_layers
 from workers.vision_models.huggingface.tensors import tensor_in
-from workers.weights import first_line, out_of_memory
+from workers.weights import get_first_line, is_out_of_memory
 
 Preprocess = Callable[[Image.Image], torch.Tensor]
 
@@ -117,11 +117,11 @@ class ModuleModel(HookedModel):
             except MaiaError:
                 raise
             except Exception as error:
-                if out_of_memory(error):
+                if is_out_of_memory(error):
                     raise
                 raise MissingPart(
                     f"{self.name} cannot look at images as its preprocessing gives them, {channels} x {size[0]} x "
-                    f"{size[1]}: {first_line(error)}. Correct the plug-in."
+                    f"{size[1]}: {get_first_line(error)}. Correct the plug-in."
                 ) from error
         self._check_layout(layout)
         return OpenedNetwork(preparation, self._slot, layout)
@@ -143,10 +143,10 @@ class ModuleModel(HookedModel):
         try:
             found = super()._read(images, layers)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            if out_of_memory(error):
+            if is_out_of_memory(error):
                 raise
             raise MachineryError(
-                f"{self.name} cannot look at images: {first_line(error)}. Correct the plug-in."
+                f"{self.name} cannot look at images: {get_first_line(error)}. Correct the plug-in."
             ) from error
         units = {info.name: info.units for info in self.layers()}
         self._checks.check(found, {layer: units[layer] for layer in layers}, len(images))
@@ -218,7 +218,7 @@ class _ModulePreparation:
         """Raise MachineryError for a preprocessing that fails, or gives other shapes than before."""
         if self._crop:
             return self._crop.pixels(images)
-        found = in_parallel(self._one, images)
+        found = map_in_parallel(self._one, images)
         for each in found:
             if each.ndim != 3 or (self.shape or tuple(found[0].shape)) != tuple(each.shape):
                 wanted = self.shape if self.shape else "(channels, height, width)"
@@ -245,7 +245,7 @@ class _ModulePreparation:
         except Exception as error:
             raise MachineryError(
                 f"The preprocessing of {self._name} fails for an image of {image.width} x {image.height} pixels: "
-                f"{type(error).__name__}: {first_line(error)}. Correct the plug-in."
+                f"{type(error).__name__}: {get_first_line(error)}. Correct the plug-in."
             ) from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from workers.errors import MaiaError, MissingPart
 from workers.plugins.deadline import find_outcome, start_call
-from workers.weights import first_line, out_of_memory
+from workers.weights import get_first_line, is_out_of_memory
 
 Load = Callable[..., Any]
 
@@ -71,9 +71,9 @@ class RegisteredPart:
             self._under_way.pop(name, None)
         if error is None:
             return future.result()
-        if isinstance(error, MaiaError) or out_of_memory(error):
+        if isinstance(error, MaiaError) or is_out_of_memory(error):
             raise error
         raise MissingPart(
-            f"{self._what} of {self.origin} cannot be loaded: {type(error).__name__}: {first_line(error)}. Correct the "
-            "plug-in and start the worker again."
+            f"{self._what} of {self.origin} cannot be loaded: {type(error).__name__}: {get_first_line(error)}. "
+            "Correct the plug-in and start the worker again."
         ) from error

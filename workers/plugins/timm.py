@@ -16,7 +16,7 @@ from workers.errors import MissingPart, UnknownName
 from workers.plugins.modules import ModuleModel, Study, study
 from workers.protocols import LabSettings
 from workers.vision_models.centre_crop import CentreCrop
-from workers.weights import first_line
+from workers.weights import get_first_line
 
 FILES: hub.Groups = (("model.safetensors", "pytorch_model.bin"),)
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
@@ -64,7 +64,7 @@ def _read_config(name: str) -> Any:
     try:
         config = get_pretrained_cfg(name)
     except Exception as error:
-        raise UnknownName(f"timm has no weights called {name!r}: {first_line(error)}") from error
+        raise UnknownName(f"timm has no weights called {name!r}: {get_first_line(error)}") from error
     if config is None or not config.hf_hub_id:
         raise UnknownName(f"timm has no weights called {name!r}. timm.list_pretrained() lists them.")
     return config

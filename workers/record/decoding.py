@@ -37,7 +37,7 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
     except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
-        sound = {name: each for name, each in known.items() if name in types and fits(each, types[name])}
+        sound = {name: each for name, each in known.items() if name in types and is_of_type(each, types[name])}
         return decode(kind, _blank(payload) | sound), False
 
 
@@ -45,10 +45,10 @@ def _blank(payload: Any) -> dict[str, Any]:
     """Return empty values for the required fields of this class."""
     types = get_type_hints(payload)
     needed = [each.name for each in fields(payload) if each.default is MISSING and each.default_factory is MISSING]
-    return {name: _empty(types[name]) for name in needed}
+    return {name: _build_empty(types[name]) for name in needed}
 
 
-def _empty(wanted: Any) -> Any:
+def _build_empty(wanted: Any) -> Any:
     """Return the plain JSON that replaces a missing value of this type."""
     if get_origin(wanted) is Literal:
         return get_args(wanted)[0]
@@ -57,7 +57,7 @@ def _empty(wanted: Any) -> Any:
     return {int: 0, float: 0.0, str: "", bool: False}.get(wanted)
 
 
-def fits(value: Any, wanted: Any) -> bool:
+def is_of_type(value: Any, wanted: Any) -> bool:
     """True if the value is plain JSON of this type."""
     try:
         msgspec.convert(value, wanted)

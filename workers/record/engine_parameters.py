@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-ParameterName = Literal["camera", "elevation", "distance", "light", "size", "count", "pose"]
+from typing import Any
 
 
 @dataclass(frozen=True)

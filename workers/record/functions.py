@@ -116,10 +116,10 @@ def measure_fit(samples: Sequence[Sample]) -> dict[str, str]:
     Numbers are compared by the largest difference, texts by the number of exact matches.
     """
     names = dict.fromkeys(name for sample in samples for name in sample.predictions)
-    return {name: _tell_fit([each for each in samples if name in each.predictions], name) for name in names}
+    return {name: _describe_fit([each for each in samples if name in each.predictions], name) for name in names}
 
 
-def _tell_fit(samples: Sequence[Sample], name: str) -> str:
+def _describe_fit(samples: Sequence[Sample], name: str) -> str:
     numbers = [(read_number(each.output), read_number(each.predictions[name]), each.input) for each in samples]
     apart = [(abs(given - said), at) for given, said, at in numbers if given is not None and said is not None]
     wrong = sum(each.output != each.predictions[name] for each in samples)

@@ -124,7 +124,7 @@ def _format_limit(name: str, value: float | None) -> str:
     return f"${value:,.2f}" if name == "cost" else f"{value:,.0f}"
 
 
-def in_words(limits: Mapping[str, Any]) -> str:
+def format_limits(limits: Mapping[str, Any]) -> str:
     """Format all limits on one line."""
     return ", ".join(f"{NAMES[name]} {_format_limit(name, limits.get(name))}" for name in NAMES)
 
@@ -138,7 +138,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[s
     ]
 
 
-def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
+def find_exhausted(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
     """Return the first exhausted limit in a few words; "" if there is none."""
     for name in NAMES:
         limit = limits.get(name)

@@ -67,14 +67,16 @@ class StatedBias:
 
     def describes(self, row: LoggedRow) -> bool:
         """True if the image has the context."""
-        return self._compares(row) and _says(row, self.context)
+        return self._compares(row) and _contains_words(row, self.context)
 
     def contrasts(self, row: LoggedRow) -> bool:
         """True if the image is one that the context is compared with."""
-        return self._compares(row) and not _says(row, self.context)
+        return self._compares(row) and not _contains_words(row, self.context)
 
     def _compares(self, row: LoggedRow) -> bool:
-        return all(_says(row, each) for each in self.subject) and not any(_says(row, each) for each in self.excluded)
+        return all(_contains_words(row, each) for each in self.subject) and not any(
+            _contains_words(row, each) for each in self.excluded
+        )
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ def read_statements(text: str) -> list[StatedBias]:
     for match in _LINE.finditer(text):
         parted = _NOT.search(match[2])
         end = parted.start() + 1 if parted else len(match[2])
-        quoted = _quoted_in(match[2][:end])
-        excluded = [each for each in _quoted_in(match[2][end:]) if each not in quoted]
+        quoted = _find_quotes(match[2][:end])
+        excluded = [each for each in _find_quotes(match[2][end:]) if each not in quoted]
         if quoted:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
             subject, context = tuple(quoted[:-1]), quoted[-1]
@@ -111,7 +113,7 @@ def read_statements(text: str) -> list[StatedBias]:
     return found[:MAX_STATEMENTS]
 
 
-def _quoted_in(text: str) -> list[str]:
+def _find_quotes(text: str) -> list[str]:
     """Return the quoted words without repeats, normalized like titles."""
     return list(dict.fromkeys(" ".join(words.casefold().split()) for words in _QUOTED.findall(text)))
 
@@ -186,7 +188,7 @@ def _counts(row: LoggedRow) -> bool:
     return row.measured and row.origin in (Origin.GENERATED, Origin.ORIGINAL)
 
 
-def _says(row: LoggedRow, words: str) -> bool:
+def _contains_words(row: LoggedRow, words: str) -> bool:
     """True if title or prompt contain these words, complete and in this order. A plural counts as the word."""
     said = f"{row.title}\n{row.prompt}".casefold()
     return re.search(rf"(?<!\w){re.escape(words)}(?:s|es)?(?!\w)", said) is not None

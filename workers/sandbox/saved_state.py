@@ -29,7 +29,7 @@ def save_state(
 
     `earlier` are the definitions that were kept before it.
     """
-    found = {name: _try_encode(value) for name, value in list(namespace.items()) if _may_be_kept(name)}
+    found = {name: _try_encode(value) for name, value in list(namespace.items()) if _is_keepable(name)}
     pieces = {name: piece for name, piece in found.items() if piece is not None}
     defined = find_definitions(program).items()
     mine = {name: source for name, source in defined if "*" in name or bound_name(name) in namespace}
@@ -60,13 +60,13 @@ def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:
         found = decode_state(state)
         if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
             found = {"values": found, "sources": {}}  # the format of earlier versions
-        values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if _may_be_kept(name)}
+        values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if _is_keepable(name)}
         return values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
     except Exception as error:  # any failure means that they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
 
 
-def _may_be_kept(name: str) -> bool:
+def _is_keepable(name: str) -> bool:
     """True if a name may come from an earlier program: no leading underscore, and not one that every program has."""
     return name.isidentifier() and not name.startswith("_") and name not in RESERVED
 

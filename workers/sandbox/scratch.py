@@ -18,12 +18,12 @@ def remove_folder(folder: Path) -> None:
         folder.chmod(0o700)
         here = os.open(folder, _FOLDER)
         try:
-            left = [("", _empty(here))]
+            left = [("", _empty_folder(here))]
             while left:
                 name, inner = left[-1]
                 if inner:
                     here = _step(inner[-1], here)
-                    left.append((inner.pop(), _empty(here)))
+                    left.append((inner.pop(), _empty_folder(here)))
                 elif left.pop() and left:
                     here = _step("..", here)
                     os.rmdir(name, dir_fd=here)
@@ -41,7 +41,7 @@ def _step(name: str, here: int) -> int:
     return there
 
 
-def _empty(here: int) -> list[str]:
+def _empty_folder(here: int) -> list[str]:
     """Delete the files of an open folder; return the names of its folders."""
     with os.scandir(here) as entries:
         found = list(entries)

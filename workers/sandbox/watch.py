@@ -36,7 +36,7 @@ def find_excess(pidfd: int, scratch: str) -> str:
         poller.register(pidfd, select.POLLIN)
         return "" if bool(poller.poll(0)) else "hid how many threads and files it has"
     try:
-        sizes = [*_on_disk(scratch), *nameless]
+        sizes = [*_list_sizes(scratch), *nameless]
         if len(sizes) > SCRATCH_FILES:
             return f"made more than {SCRATCH_FILES} files and folders"
         return f"wrote more than {SCRATCH_BYTES >> 20} MiB of files" if sum(sizes) > SCRATCH_BYTES else ""
@@ -44,7 +44,7 @@ def find_excess(pidfd: int, scratch: str) -> str:
         return "made folders that cannot be looked into"
 
 
-def _on_disk(scratch: str) -> Iterator[int]:
+def _list_sizes(scratch: str) -> Iterator[int]:
     """Return the bytes of each file and folder, at most a few too many. Raises OSError for a folder that hides its
     content.
     """

@@ -94,7 +94,7 @@ class ActivationBuffer:
             if self._layer in seen.maps:
                 _, units, height, width = seen.maps[self._layer].shape
                 return units, height * width
-        raise self._no_images()
+        raise self._describe_no_images()
 
     def _fill(self, part: int, progress: Progress) -> None:
         """Fill the buffer with a part of the stream, in its own order."""
@@ -128,7 +128,7 @@ class ActivationBuffer:
                     filled += len(found)
                 done += len(seen.batch)
         if not filled:
-            raise self._no_images()
+            raise self._describe_no_images()
         return filled
 
     def _pick(self, seen: SeenBatch, draw: np.random.Generator) -> Tensor:
@@ -144,7 +144,7 @@ class ActivationBuffer:
     def _draw(self, purpose: int, number: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, purpose, number])
 
-    def _no_images(self) -> MissingPart:
+    def _describe_no_images(self) -> MissingPart:
         dataset = self._stream.dataset
         return MissingPart(
             f"None of {len(self._images):,} files of the dataset {dataset.name} is an image that can be read. "

@@ -15,7 +15,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from workers.errors import BrokenImage, MissingPart
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.metrics.intervals import estimate_gap, estimate_mean, estimate_share
 from workers.protocols import Dataset, Progress, RewritableModel, Rewrite, Scale, VisionModel
 from workers.record.estimates import Estimate
@@ -61,7 +61,7 @@ def _read_batches(dataset: Dataset, images: Sequence[int], size: int) -> Iterato
             return None
 
     for start in range(0, len(images), size):
-        found = in_parallel(read, [int(each) for each in images[start : start + size]])
+        found = map_in_parallel(read, [int(each) for each in images[start : start + size]])
         if readable := [each for each in found if each is not None]:
             yield readable
 

@@ -95,7 +95,7 @@ def load_autoencoder(state: Path, name: str) -> tuple[SparseAutoencoder, SparseC
         with safe_open(path, "pt") as file:
             network.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - no mapping
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise _damaged(path, error) from error
+        raise _describe_damage(path, error) from error
     return network.eval(), card
 
 
@@ -118,7 +118,7 @@ def read_card(path: Path) -> SparseCard:
             found: dict[str, Any] = json.loads(file.metadata()[_CARD])
         return SparseCard(**found | {"quality": Quality(**found["quality"])})
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, error) from error
+        raise _describe_damage(path, error) from error
 
 
 def check_weights(card: SparseCard, revision: str) -> None:
@@ -170,7 +170,7 @@ def _write(path: Path, content: bytes | memoryview) -> None:
         file.write(content)
 
 
-def _damaged(path: Path, error: Exception) -> MissingPart:
+def _describe_damage(path: Path, error: Exception) -> MissingPart:
     return MissingPart(
         f"{path} is no whole sparse auto-encoder ({error}). Remove the file and train it again: manage.py sae train; "
         "or add it again: manage.py sae add"

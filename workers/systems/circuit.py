@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from PIL.Image import Image
 
-from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, map_in_parallel, mask_image, surroundings_of
 from workers.protocols import (
     CircuitResponse,
     Exemplar,
@@ -80,7 +80,7 @@ class CircuitSystem(IndexedSystem[MemberModel]):
                 response = Response(activation, masked, draw_map(combined, bright, image.size, part))
             return CircuitResponse(response, tuple(map(float, activations)), _reduce_map(combined))
 
-        return in_parallel(answer, list(zip(images, found, strict=True)))
+        return map_in_parallel(answer, list(zip(images, found, strict=True)))
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """See `IndexedSystem.exemplars`; the members' layers are indexed first, so that their progress is reported."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, map_in_parallel, mask_image, surroundings_of
 from workers.protocols import Classifier, Exemplar, LabSettings, Response, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -33,7 +33,7 @@ class Logit(IndexedSystem[Classifier]):
         """Return probability in [0, 1] and masked image for each image."""
         probabilities, maps = self._model.evidence(images, self.spec.unit)
         given = [(float(probability), *pair) for probability, *pair in zip(probabilities, images, maps, strict=True)]
-        return in_parallel(lambda each: self._answer(*each), given)
+        return map_in_parallel(lambda each: self._answer(*each), given)
 
     def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
         return sorted(exemplars, key=lambda each: -each.activation)

@@ -82,7 +82,7 @@ class BiasedToyboxModel(ToyboxModel):
         if noun not in NOUNS:
             raise UnknownName(f"{self.name} has no toy of number {unit}. Choose one from 0 to {len(NOUNS) - 1}.")
         rng = random.Random(f"truth {self.name} {noun}")
-        scenes = designs.single_thing_scenes([Concept(noun=noun)], fresh, rng)
+        scenes = designs.build_single_thing_scenes([Concept(noun=noun)], fresh, rng)
         reached, _ = self.evidence([render(scene) for scene in scenes], unit)
         found = []
         for context in (each for each in SINGLES if each.noun is None):

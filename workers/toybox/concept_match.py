@@ -77,10 +77,10 @@ def _read(text: str) -> set[Alternative]:
         parts = tuple(words for part in alternative.parts if (words := _read_part(part)))
         negated = frozenset(f"not {word}" for word in alternative.negated)
         found |= {(*parts, *([negated] if negated else []))} if parts or negated else set()
-    return {each for each in found if not any(_includes(other, each) for other in found - {each})}
+    return {each for each in found if not any(_is_included(other, each) for other in found - {each})}
 
 
-def _includes(wide: Alternative, narrow: Alternative) -> bool:
+def _is_included(wide: Alternative, narrow: Alternative) -> bool:
     return len(wide) == len(narrow) == 1 and wide[0] < narrow[0]
 
 

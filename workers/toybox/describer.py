@@ -13,7 +13,7 @@ from PIL.Image import Image
 
 from workers.errors import ToolMisuse
 from workers.lab.imaging import image_key
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Json, LabSettings
 from workers.toybox.networks import nets
 from workers.toybox.networks.detection import DetectedScene, detect_scenes
@@ -77,7 +77,7 @@ class ToyboxDescriber:
         remembered = self._seen  # read once: while the eyes look, other threads put others in its place
         new = {key: image for key, image in zip(keys, images, strict=True) if key not in remembered}
         with self._eyes as eyes:
-            found = in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
+            found = map_in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
         seen = remembered | dict(zip(new, found, strict=True))
         self._seen = dict(list(seen.items())[-_REMEMBERED:])
         return [seen[key] for key in keys]

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Detection, LabSettings
 from workers.toybox.fresh_neurons import draw_neurons
 from workers.toybox.networks import nets
-from workers.toybox.networks.detection import connected_regions, split_by_colour
+from workers.toybox.networks.detection import find_regions, split_by_colour
 from workers.toybox.world.scenes import NOUNS
 from workers.toybox.world.words import read_words
 
@@ -88,7 +88,7 @@ class ToyboxDetector:
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """Return where each image shows the toys; masks are 48 x 48. See `protocols.Detector.detect`."""
         wanted = {concept: self._read(concept) for concept in concepts}
-        seen = in_batches(images, _BATCH, self._look)
+        seen = map_in_batches(images, _BATCH, self._look)
         return [{concept: each.find(*kind) for concept, kind in wanted.items()} for each in seen]
 
     def _read(self, concept: str) -> tuple[int | None, int | None]:
@@ -133,7 +133,7 @@ class _Sight:
     def _regions(self, toy: int) -> list[NDArray[np.bool_]]:
         if toy not in self.regions:
             likeliest = self.noun.argmax(axis=0) == toy
-            self.regions[toy] = [each for each in connected_regions(likeliest) if each.sum() >= MIN_PIXELS]
+            self.regions[toy] = [each for each in find_regions(likeliest) if each.sum() >= MIN_PIXELS]
         return self.regions[toy]
 
     def _detect(self, toy: int, region: NDArray[np.bool_], colour: int | None) -> list[Detection]:

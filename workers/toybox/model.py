@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, Scale, check_layers, check_rewritable, probabilities
 from workers.toybox.networks import nets
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -53,7 +53,7 @@ class ToyboxModel:
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers("toybox-net", layers, [layer.name for layer in self.layers()])
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [self._batch([], layers)]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.protocols import Box
 
 Channels = tuple[float, float, float]
@@ -39,7 +39,7 @@ class CentreCrop:
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Return bytes (batch, 3, side, side)."""
-        return torch.stack(in_parallel(self._one, images))
+        return torch.stack(map_in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return the result of `pixels`, on any device, as float32 with mean 0 and deviation 1 over the training

@@ -12,7 +12,7 @@ import torch
 from PIL.Image import Image
 from torch import Tensor, nn
 
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Rewrite
 
 
@@ -37,5 +37,5 @@ def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tenso
 
 def join_outputs(images: Sequence[Image], size: int, run: Callable[[Sequence[Image]], Tensor]) -> Tensor:
     """Return the output of `run`, (batch, outputs), for `size` images at a time; (0, 0) for no images."""
-    parts = in_batches(images, size, lambda batch: [run(batch)])
+    parts = map_in_batches(images, size, lambda batch: [run(batch)])
     return torch.cat(parts) if parts else torch.empty(0, 0)

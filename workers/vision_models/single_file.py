@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from workers import hub
-from workers.model_cache import Slot, in_batches
+from workers.model_cache import Slot, map_in_batches
 from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable
 from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -95,7 +95,7 @@ class SingleFileModel(ABC, Generic[Network]):
         """
         known = {info.name: info.units for info in self.layers()}
         check_layers(self.name, layers, known)
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 

@@ -19,11 +19,11 @@ from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from workers import git_lfs
 from workers.errors import MissingPart
-from workers.weights import first_line, loading
+from workers.weights import get_first_line, loading
 
 DEPTH = 4
 """Maximum depth of a state dict in a checkpoint."""
-_SHOWN = 3
+_MAX_QUOTED = 3
 """Maximum number of names that a message quotes."""
 
 
@@ -86,7 +86,7 @@ def _read_file(path: Path, load: Callable[[Path], Any]) -> Any:
             "nothing in a file is run. Save the weights alone: torch.save(model.state_dict(), 'weights.pth')."
         ) from error
     except Exception as error:
-        raise MissingPart(f"{path} cannot be read as weights: {first_line(error)} Fetch the file again.") from error
+        raise MissingPart(f"{path} cannot be read as weights: {get_first_line(error)} Fetch the file again.") from error
 
 
 def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[tuple[str, Tensor]]:
@@ -99,5 +99,5 @@ def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[
 
 
 def _quote(names: Collection[str]) -> str:
-    quoted = [f"“{name}”" for name in [*names][:_SHOWN]]
-    return f"{', '.join(quoted)}{' …' if len(names) > _SHOWN else ''}"
+    quoted = [f"“{name}”" for name in [*names][:_MAX_QUOTED]]
+    return f"{', '.join(quoted)}{' …' if len(names) > _MAX_QUOTED else ''}"

@@ -16,7 +16,7 @@ KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
 """Colours of hypotheses by position; an experiment logs predictions of at most five."""
 HIGHEST = 16
 """Words with the highest outputs that a page shows."""
-LATELY = 30
+MAX_RECENT_SAMPLES = 30
 """Newest experiments in a summary of a run."""
 _NUMBERED = re.compile(r"hypothesis[_ ]?(\d+)", re.IGNORECASE)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis, write_tick
-from experiments.display.plots.geometry import Plot, PlotTable, Shape
+from experiments.display.plots.geometry import Plot, PlotShape, PlotTable
 
-BARS = Shape(560, 220, 52, 12, 22, 42, 52)
+BARS = PlotShape(560, 220, 52, 12, 22, 42, 52)
 Tell = Callable[[float], str]
 
 
@@ -42,7 +42,7 @@ def draw_bars(
     *,
     tell: Tell = write_tick,
     stacks: bool = True,
-    shape: Shape = BARS,
+    shape: PlotShape = BARS,
 ) -> Plot:
     """Draw a bar for each name: the series stacked, or side by side."""
     sums = [sum(each.values[place] for each in series) for place in range(len(names))]
@@ -70,7 +70,7 @@ def draw_lines(
     y_title: str,
     *,
     tell: Tell = write_tick,
-    shape: Shape = BARS,
+    shape: PlotShape = BARS,
     span: tuple[float, float] | None = None,
 ) -> Plot:
     """Draw a line through the columns for each series, with a dot at each value; `span`: the range that the axis
@@ -98,7 +98,7 @@ def _start(
     values: Sequence[float],
     label: str,
     kind: str,
-    shape: Shape,
+    shape: PlotShape,
     x_title: str,
     y_title: str,
     tell: Tell,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis
-from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotLine, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
 WIDTH, HEAD, ROW, NAME_CHARS = 640, 18, 34, 48
@@ -40,7 +40,7 @@ def draw_distributions(groups: Sequence[CountedGroup], width: float, label: str,
     shown = [each for each in groups if each.n]
     if not shown:
         return None
-    shape = Shape(WIDTH, 6 + (HEAD + ROW) * len(shown) + 38, 8, 12, 6, 38)
+    shape = PlotShape(WIDTH, 6 + (HEAD + ROW) * len(shown) + 38, 8, 12, 6, 38)
     bins = [place for each in shown for place in each.counts]
     x = fit_axis([min(0.0, min(bins) * width), max(1.0, (max(bins) + 1) * width)], shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, shape.height, 0, shape.height), label, "distributions")

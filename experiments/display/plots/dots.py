@@ -10,10 +10,10 @@ from operator import itemgetter
 from statistics import fmean
 
 from experiments.display.plots.axes import Axis, Scale, fit_axis
-from experiments.display.plots.geometry import SMALL, Plot, PlotTable, Shape, Text
+from experiments.display.plots.geometry import SMALL, Plot, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
-COLUMNS = Shape(720, 280, 52, 18, 22, 42, 90)
+COLUMNS = PlotShape(720, 280, 52, 18, 22, 42, 90)
 
 
 @dataclass(frozen=True)

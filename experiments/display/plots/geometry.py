@@ -79,17 +79,17 @@ class PlotTable:
     def linked_rows(self) -> list[tuple[str, list[tuple[str, bool]]]]:
         """Return for each row its address, and for each cell its text and whether it is a number."""
         links = [*self.links, *[""] * (len(self.rows) - len(self.links))]
-        return [(link, [_tell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
+        return [(link, [_describe_cell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
 
 
-def _tell(cell: Cell) -> tuple[str, bool]:
+def _describe_cell(cell: Cell) -> tuple[str, bool]:
     if isinstance(cell, str) or cell is None:
         return cell or "", False
     return f"{cell:,}" if isinstance(cell, int) else figure(cell), True
 
 
 @dataclass(frozen=True)
-class Shape:
+class PlotShape:
     """The size of a drawing in pixels, its margins, and the room for a column's name."""
 
     width: int = 960
@@ -109,8 +109,8 @@ class Shape:
         return self.height - self.bottom
 
 
-WIDE, HALF = Shape(), Shape(470, 190, 56)
-SMALL = Shape(300, 132, 34, 8, 16, 20, 32)
+WIDE, HALF = PlotShape(), PlotShape(470, 190, 56)
+SMALL = PlotShape(300, 132, 34, 8, 16, 20, 32)
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Plot:
     """A drawing: `x` and `y` map values to pixels; added marks are drawn. `label` describes it to people who cannot
     see it."""
 
-    shape: Shape
+    shape: PlotShape
     x: Axis
     y: Axis
     label: str
@@ -144,7 +144,7 @@ class Plot:
         names: Sequence[str],
         values: Iterable[float],
         label: str,
-        shape: Shape = WIDE,
+        shape: PlotShape = WIDE,
         words: Callable[[float], str] = write_tick,
         unit: float = 1.0,
     ) -> Plot:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from experiments.display.effect_sizes import bound_mean, describe_effect
 from experiments.display.plots.axes import Axis, fit_axis
 from experiments.display.plots.dots import ValueGroup, summarize_groups
-from experiments.display.plots.geometry import TIMES, Plot, PlotLine, Shape, Text
+from experiments.display.plots.geometry import TIMES, Plot, PlotLine, PlotShape, Text
 from experiments.display.plots.stacking import DotStack, stack_dots
 from workers.record.figures import figure
 
@@ -54,7 +54,7 @@ def draw_groups(
     if not shown:
         return None
     top = 20 if level else 6
-    shape = Shape(WIDTH, top + (HEAD + STRIP) * len(shown) + 38, 8, 12, top, 38)
+    shape = PlotShape(WIDTH, top + (HEAD + STRIP) * len(shown) + 38, 8, 12, top, 38)
     values = [value for each in shown for value in each.numbers] + list(span or ()) + ([level.value] if level else [])
     x = fit_axis(values, shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(shown), shape.top, shape.floor), label, "groups")

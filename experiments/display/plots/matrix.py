@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.display.plots.axes import Axis
-from experiments.display.plots.geometry import Plot, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotShape, PlotTable, Text
 
 CELL, HEIGHT, NAME, NAME_CHARS, COLUMN_CHARS = 64, 34, 150, 22, 10
 """Width and height of a cell; room for a name, and maximum characters of a name at the left and above."""
@@ -34,7 +34,7 @@ def draw_matrix(
 ) -> Plot:
     """Draw rows and columns in the given order; None leaves a cell empty."""
     columns, rows = max(len(column_names), 1), max(len(row_names), 1)
-    shape = Shape(NAME + CELL * columns + 10, 48 + HEIGHT * rows + 8, NAME, 10, 48, 8)
+    shape = PlotShape(NAME + CELL * columns + 10, 48 + HEIGHT * rows + 8, NAME, 10, 48, 8)
     x, y = Axis(0, columns, shape.left, shape.edge), Axis(0, rows, shape.top, shape.floor)
     plot = Plot(shape, x, y, label, "matrix")
     plot.texts.append(Text(shape.left, 8, x_title, "start", "title"))

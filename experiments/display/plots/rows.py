@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis
-from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotLine, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
 WIDTH, WATERFALL = 580, 920
@@ -59,7 +59,7 @@ def draw_intervals(
     names = [_wrap(f"{row.name}, n = {row.n:,}" if counts and row.n is not None else row.name) for row in known]
     row_height = TALL if any(len(lines) > 1 for lines in names) else ROW
     bottom = 40 if x_title else 26
-    shape = Shape(WIDTH, 10 + row_height * len(known) + bottom, _room(names), 18, 10, bottom)
+    shape = PlotShape(WIDTH, 10 + row_height * len(known) + bottom, _measure_names(names), 18, 10, bottom)
     values = [each for row in known for each in (row.value, row.low, row.high)]
     x = fit_axis([*values, level], shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(known), shape.top, shape.floor), label, "intervals")
@@ -73,7 +73,7 @@ def draw_intervals(
         if row.low is not None and row.high is not None:
             plot.lines.append(PlotLine(x.at(row.low), x.at(row.high), y, y, f"whisker {row.kind}"))
         plot.add_dot(x.at(row.value), y, row.kind, row.words, row.link, row.picture)
-    cells = [(row.name, row.value, _between(row.low, row.high), row.n) for row in known]
+    cells = [(row.name, row.value, _format_interval(row.low, row.high), row.n) for row in known]
     columns = ("Name", x_title or "Value", interval, "n")
     if all(row.n is None for row in known):
         columns, cells = columns[:-1], [each[:-1] for each in cells]  # type: ignore[assignment, misc]
@@ -85,7 +85,7 @@ def _wrap(name: str) -> list[str]:
     return textwrap.wrap(name, NAME_CHARS, max_lines=2, placeholder="…") or [""]
 
 
-def _room(names: Sequence[Sequence[str]]) -> int:
+def _measure_names(names: Sequence[Sequence[str]]) -> int:
     """Return the width of the longest line of names."""
     return 2 * GAP + CHAR * max(len(line) for lines in names for line in lines)
 
@@ -96,7 +96,7 @@ def _name_row(plot: Plot, lines: Sequence[str], y: float) -> None:
         plot.texts.append(Text(plot.shape.left - GAP, first + LINE * place, line, "end", "name"))
 
 
-def _between(low: float | None, high: float | None) -> str:
+def _format_interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
 
 
@@ -131,7 +131,7 @@ def draw_waterfall(
         return None
     row_height = ROW - 2
     names = [[row.name[:NAME_CHARS]] for row in rows]
-    shape = Shape(WATERFALL, 10 + row_height * len(rows) + 40, _room(names), 18, 10, 40)
+    shape = PlotShape(WATERFALL, 10 + row_height * len(rows) + 40, _measure_names(names), 18, 10, 40)
     x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
     plot.name_axes(x_title)

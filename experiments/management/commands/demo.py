@@ -62,7 +62,7 @@ def refuse_other_things(state: Path) -> None:
         )
 
 
-class DemoInstallation(up.Installation):
+class DemoInstallation(up.RunningInstallation):
     """An installation that fills itself once its site answers."""
 
     def __init__(self, *parts: Any, small: bool, once: bool) -> None:

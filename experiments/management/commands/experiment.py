@@ -43,7 +43,7 @@ class Command(FetchingCommand):
         named = {name: options[name] for name in ("seed", "seconds", "toolset")}
         with line.until_ctrl_c(""):
             result = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
-        self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else in_words(result))
+        self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else _format_result(result))
         if result["status"] != "ok":
             raise CommandError(f"The program failed: {result['status'].replace('_', ' ')}.", returncode=FAILED)
 
@@ -56,7 +56,7 @@ def text_of(name: str) -> str:
         raise CommandError(f"{name} cannot be read: {error}") from error
 
 
-def in_words(result: dict[str, Any]) -> str:
+def _format_result(result: dict[str, Any]) -> str:
     """Format the result for a person."""
     lines = [f"{result['status'].replace('_', ' ')}, {result['seconds']:.3f} s of its own time"]
     lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in result["calls"]]

@@ -47,7 +47,7 @@ class Command(PreparedCommand):
         many = len(options["files"]) > 1
         for path in options["files"]:
             try:
-                taken = _taken_in(path, owner, typed, line)
+                taken = _import_file(path, owner, typed, line)
             except CommandError as error:
                 if not many or error.returncode == STOPPED:
                     raise
@@ -59,15 +59,15 @@ class Command(PreparedCommand):
             raise CommandError(f"{failed} of {len(options['files'])} files were not taken; the others were.")
 
 
-def _taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
+def _import_file(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
     """Import one file; return the outcome in words. Raises CommandError."""
-    from experiments.exchange.import_bundle import Source
+    from experiments.exchange.import_bundle import ImportSource
     from workers.jobs import exchange
 
     try:
         kind, said = _describe_file(path, typed)
         with line.until_ctrl_c("Runs that were whole by then are kept."):
-            return exchange.take(path, kind, Source(path.name, owner), said, line)
+            return exchange.import_file(path, kind, ImportSource(path.name, owner), said, line)
     except MaiaError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

@@ -92,12 +92,12 @@ class Command(FetchingCommand):
     def find_run(self, options: dict[str, Any]) -> Run:
         """Return the run that the options name, or a new one."""
         if options["resume"] is not None:
-            return _existing(options["resume"])
+            return _get_run(options["resume"])
         if options["fork"] is not None:
             # A fork, with the options that differ from the command's defaults. Raises CommandError, and saves nothing.
             from workers.jobs import foreground
 
-            source = _existing(options["fork"])
+            source = _get_run(options["fork"])
             foreground.look_at(source)
             defaults = {"backbone": None, "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
             given = {name: options[name] for name, value in defaults.items() if options[name] != value}
@@ -124,7 +124,7 @@ def make_run(options: dict[str, Any]) -> Run:
     """Build a new run from the options. Raises RequestError, and saves nothing, if it is not possible."""
     from workers.jobs import foreground
     from workers.jobs.laboratory import laboratory
-    from workers.jobs.run_round import first_event
+    from workers.jobs.run_round import get_first_event
 
     spec = choices.system_of(options)
     is_function = spec.kind == tasks.FUNCTION
@@ -145,7 +145,7 @@ def make_run(options: dict[str, Any]) -> Run:
         options=asked,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
-    first_event(run)  # raises RequestError if what the run asks for is not possible
+    get_first_event(run)  # raises RequestError if what the run asks for is not possible
     foreground.look_at(run)
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 
@@ -159,7 +159,7 @@ def suggest_question(spec: Any, task: str) -> str:
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 
-def _existing(run_id: int) -> Run:
+def _get_run(run_id: int) -> Run:
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         raise CommandError(f"There is no run {run_id}.")

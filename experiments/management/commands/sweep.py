@@ -99,7 +99,7 @@ class Command(PreparedCommand):
             raise CommandError(str(refusal)) from refusal
 
     def _start(self, actor: Actor, options: dict[str, Any]) -> None:
-        form = NewSweep(_fill_in(options), SystemNameMasker(actor.person))
+        form = NewSweep(_build_form_data(options), SystemNameMasker(actor.person))
         if not form.is_valid():
             raise CommandError("\n".join(form.problems))
         self.stderr.write(summaries.describe_forecast(predict(form.draft())))
@@ -115,7 +115,7 @@ class Command(PreparedCommand):
     def _show(self, options: dict[str, Any]) -> None:
         row = _find(options["sweep"])
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(row), ensure_ascii=False))
+            self.stdout.write(json.dumps(_encode_sweep(row), ensure_ascii=False))
             return
         self.stdout.write(f"{row.name}. {summaries.describe_progress(row)}")
         for failure in lists.list_failures(row):
@@ -155,7 +155,7 @@ def _add_budget(parser: CommandParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work of the whole, all runs together")
 
 
-def _fill_in(options: dict[str, Any]) -> QueryDict:
+def _build_form_data(options: dict[str, Any]) -> QueryDict:
     """Fill in the page's form from the options."""
     typed = QueryDict(mutable=True)
     same = ("model", "state", "words", "sample", "below", "seed", "task", "question", "name", "dataset", "priority")
@@ -202,7 +202,7 @@ def _find(pk: int) -> Any:
     return row
 
 
-def _as_json(row: Any) -> dict[str, Any]:
+def _encode_sweep(row: Any) -> dict[str, Any]:
     counts = ("planned", "created_runs", "done_runs", "failed_runs", "stopped_runs", "active_runs", "checked_runs")
     took = ("cost", "tokens", "seconds", "status", "reason", "name")
     return {

@@ -25,7 +25,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from experiments.management.prepared import explain_database
 from experiments.management.supervisor import claims, parts, welcome
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 from experiments.management.supervisor.processes import Child, Keeper
 
 STARTING_SECONDS = 60.0
@@ -42,16 +42,16 @@ class Command(BaseCommand):
         parser.add_argument("--no-example", action="store_true", help="ask no example query at the very first start")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        self.start(options, Installation)
+        self.start(options, RunningInstallation)
 
-    def start(self, options: dict[str, Any], make: Callable[..., Installation]) -> None:
+    def start(self, options: dict[str, Any], make: Callable[..., RunningInstallation]) -> None:
         """Keep alive what `make` returns until it ends. Raises CommandError."""
         if options["state"] and options["state"].resolve() != settings.STATE:
             # Start this process again with the other state folder: settings are read only once
             os.environ["MAIA_STATE"] = str(options["state"].resolve())
             os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
         self.check()
-        console, port = Console(), options["port"]
+        console, port = SupervisorConsole(), options["port"]
         with ExitStack() as held:
             held.enter_context(claims.state_folder(settings.STATE))
             claims.free_port(port)
@@ -71,10 +71,12 @@ class Command(BaseCommand):
                 raise CommandError("Stopped, because a part could not be kept alive. See above.")
 
 
-class Installation:
+class RunningInstallation:
     """All parts of one installation, from start to stop."""
 
-    def __init__(self, console: Console, port: int, redis: Child | None, user: User, *, example: bool) -> None:
+    def __init__(
+        self, console: SupervisorConsole, port: int, redis: Child | None, user: User, *, example: bool
+    ) -> None:
         self.console = console
         self.port = port
         self.user = user

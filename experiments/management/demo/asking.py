@@ -37,7 +37,7 @@ VIEW = "Labels that hold"
 
 def ask_units(team: Team) -> None:
     """Ask what single units respond to."""
-    for layer, unit in _some(UNITS, team):
+    for layer, unit in _take_some(UNITS, team):
         ask(team.researcher, "describe", TOYBOX, layer, unit)
     team.settle()
     write(team.researcher, list_answers(team.researcher).first(), "The first label holds on images it never saw.")
@@ -45,13 +45,13 @@ def ask_units(team: Team) -> None:
 
 def ask_classes(team: Team) -> None:
     """Ask whether classes rely on spurious features."""
-    for task, unit in _some(CLASSES, team):
+    for task, unit in _take_some(CLASSES, team):
         ask(team.second_researcher, task, TOYBOX, "logits", unit)
 
 
 def ask_neurons(team: Team) -> None:
     """Ask about neurons with a known truth, by users who do not know it."""
-    for layer, unit in _some(HIDDEN, team):
+    for layer, unit in _take_some(HIDDEN, team):
         ask(team.second_researcher, "describe", NEURONS, layer, unit)
 
 
@@ -133,6 +133,6 @@ def _keep_view(actor: Actor, name: str, query: str) -> None:
         views.write_view(actor, SavedView(owner=actor.person), name, query, shared=True)
 
 
-def _some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
+def _take_some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
     """Return all of them; the first alone if little is wanted."""
     return list(rows)[: 1 if team.small else None]

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 
 SHORT_LIFE = 10.0
 """Seconds: a child that lived shorter than this failed at its start."""
@@ -71,7 +71,7 @@ class Child:
 class Keeper:
     """Keeps one child alive from `start` to `stop`. `gave_up` is called when that fails."""
 
-    def __init__(self, child: Child, console: Console, gave_up: Callable[[], None]) -> None:
+    def __init__(self, child: Child, console: SupervisorConsole, gave_up: Callable[[], None]) -> None:
         self.child = child
         self.console = console
         self.gave_up = gave_up
@@ -153,7 +153,7 @@ class Keeper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl+C is for the supervisor, which tells the child
-                preexec_fn=lambda: _die_with(parent),
+                preexec_fn=lambda: _set_parent_death_signal(parent),
             )
         finally:
             os.close(output)
@@ -165,7 +165,7 @@ class Keeper:
                 self.console.say(line, self.child.name)
 
 
-def _die_with(parent: int) -> None:
+def _set_parent_death_signal(parent: int) -> None:
     """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.display.plots import IntervalRow, MatrixCell, Plot, draw_intervals, draw_matrix
 from experiments.models import ReviewVerdict
-from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, Figure, cohen_kappa
+from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, Agreement, cohen_kappa
 from experiments.reviews.agreement.ratings import VERDICT, RatedLine, Ratings
 from workers.record.figures import EN_DASH, MINUS, figure
 
@@ -16,7 +16,7 @@ TENTATIVE = 0.667
 """Alpha above which Krippendorff draws tentative conclusions."""
 
 
-def draw_lines(rows: Sequence[tuple[RatedLine, Figure]]) -> Plot | None:
+def draw_lines(rows: Sequence[tuple[RatedLine, Agreement]]) -> Plot | None:
     """Plot Krippendorff's alpha by criterion. None if it is undefined for all."""
     known = [
         IntervalRow(line.words, found.value, found.low, found.high, found.n)
@@ -68,14 +68,17 @@ def draw_opinions(rated: Ratings) -> Plot | None:
     if not total:
         return None
     cells = [
-        [_met_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None for column in size]
+        [
+            _build_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None
+            for column in size
+        ]
         for row in size
     ]
     label = f"{total:,} pairs of reviews of one item: {rated.line.words}"
     return draw_matrix(names, names, cells, label, "Pairs of reviews", "")
 
 
-def _met_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
+def _build_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
     what = f"both {one}" if one == other else f"{other} and {one}"
     words = f"{what}: {count:,} of {total:,} pairs of reviews ({count / total:.0%})"
     return MatrixCell(count / total, f"{count:,}", words)

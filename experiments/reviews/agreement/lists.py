@@ -26,19 +26,19 @@ from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
 
 if TYPE_CHECKING:
-    from experiments.reviews.agreement.measures import Figure
+    from experiments.reviews.agreement.measures import Agreement
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     """Return the submitted reviews that count for this user, who may see the agreement."""
     may_review = blindness.queues_of(user).filter(pk=queue.pk).exists()
     sees_all = role_of(user) == Role.ADMIN and not may_review
-    unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
-    rows = unblinded if sees_all else blindness.visible(user)
+    unblinded = Review.objects.exclude(item__run__in=blindness.list_blinded_runs(user))
+    rows = unblinded if sees_all else blindness.list_visible_reviews(user)
     return rows.filter(item__queue=queue, state=ReviewState.SUBMITTED)
 
 
-def left_out(user: User, queue: ReviewQueue) -> int:
+def count_left_out(user: User, queue: ReviewQueue) -> int:
     """Count submitted reviews that are not counted for this user, because they may still review those items."""
     return Review.objects.filter(item__queue=queue, state=ReviewState.SUBMITTED).count() - reviews(user, queue).count()
 
@@ -52,7 +52,7 @@ class AgreementRow:
     measure: str
     one: str
     other: str
-    figure: Figure
+    figure: Agreement
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:

@@ -66,7 +66,7 @@ class Ratings:
         kept = both[~np.isnan(both).any(axis=1)]
         return kept[:, 0], kept[:, 1]
 
-    def without(self, reviewer: int) -> Ratings:
+    def exclude_rater(self, reviewer: int) -> Ratings:
         """Return the ratings of all other reviewers."""
         place = self.reviewers.index(reviewer)
         rest = tuple(each for each in self.reviewers if each != reviewer)

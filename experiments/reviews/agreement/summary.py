@@ -63,7 +63,7 @@ def _summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> dict[str, A
     the verdict. `rest` is alpha without this reviewer.
     """
     own = rated.table[:, rated.reviewers.index(key)]
-    others = rated.without(key)
+    others = rated.exclude_rater(key)
     beside = ~np.isnan(own) & (~np.isnan(others.table)).any(axis=1)
     above = None
     if rated.line.name != VERDICT and beside.any():

@@ -36,7 +36,7 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
     layers = list(model.layers.all())
     layer = next((each for each in layers if each.name == values.get("layer")), None) or _find_circuits(model, values)
     layer = layer or _suggest_layer(layers, values)
-    fitting = compatibility.fitting(model.name)
+    fitting = compatibility.find_matching_plugins(model.name)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     datasets = list(Dataset.objects.all())
     dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
@@ -94,7 +94,7 @@ def explain_choice(values: Any, units: Sequence[int]) -> str:
     tools = tools or compatibility.TOYBOX
     advice = compatibility.explain_incompatibility(backbone, tools, model)
     advice = advice or compatibility.advise(model, tools, backbone)
-    return advice or questions.stray_unit(str(values.get("question") or ""), units)
+    return advice or questions.find_stray_unit(str(values.get("question") or ""), units)
 
 
 def read_unit(

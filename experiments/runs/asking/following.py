@@ -27,7 +27,7 @@ def follow(values: dict[str, Any]) -> dict[str, Any]:
     shown = values.get("shown_model", values.get("model"))
     moved = (_follow_model(values) if values.get("model") != shown else {}) or _follow_task(values)
     model = str(moved.get("model", values.get("model")) or "")
-    return moved | (compatibility.fitting(model) if model != shown else {})
+    return moved | (compatibility.find_matching_plugins(model) if model != shown else {})
 
 
 def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,5 +77,5 @@ def _find_home(values: Mapping[str, Any], layer: Layer, shown: Task) -> dict[str
     if led and values.get("layer_before"):
         usual = {"model": values["model"], "layer": "", "unit": "0"}
         return {name: values.get(f"{name}_before") or usual[name] for name in _PLACE}
-    home = values if layer.takes_images else forms.first_choice()
+    home = values if layer.takes_images else forms.get_first_choice()
     return {name: home.get(name, "") for name in _PLACE}

@@ -267,7 +267,7 @@ def find_layer(model: str, layer: str) -> Layer:
     """A layer of a model that can be used. Raises InvalidInput."""
     found = VisionModelRow.objects.filter(name=model).first()
     if found is None:
-        raise InvalidInput(catalogue.no_model(model), "model")
+        raise InvalidInput(catalogue.describe_missing_model(model), "model")
     if not found.available:
         raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
@@ -319,7 +319,7 @@ def class_layer(model: str) -> Layer | None:
     return next((layer for layer in rows if layer.names), None)
 
 
-def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, Any]:
+def get_first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, Any]:
     """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; of synthetic
     neurons the first; where the task is about classes, these, and where it is about functions, their first family.
 
@@ -338,7 +338,9 @@ def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, A
         return {}
     if tasks.find_task(task).of_classes:
         layer = class_layer(layer.model.name) or layer
-    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.fitting(layer.model.name)
+    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.find_matching_plugins(
+        layer.model.name
+    )
 
 
 def copy_values(run: Run) -> dict[str, Any]:

@@ -57,14 +57,14 @@ def page(request: HtmxRequest) -> HttpResponse:
         except InvalidFields:
             return render(request, "runs/asking.html", build_context(request, form, form.data))
         return redirect(run)
-    initial = beginning(request)
+    initial = _get_initial_values(request)
     context = build_context(request, forms.QueryForm(initial=initial), initial)
     if request.htmx and context["models"]:  # the page that waited for them opens anew, with its scripts
         return HttpResponseClientRefresh()
     return render(request, "runs/asking.html", context)
 
 
-def beginning(request: HttpRequest) -> dict[str, Any]:
+def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
     PermissionDenied for a run whose system the person is to judge unseen."""
     for way in ("from", "like"):
@@ -76,7 +76,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
                 )
             return forms.copy_values(run) | ({"parent": run.pk} if way == "from" else {})
     kept = read_preset(request.user, request.GET.get("preset", ""))
-    values = forms.first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
+    values = forms.get_first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if circuit := request.GET.get("circuit"):
@@ -94,7 +94,7 @@ def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
     except InvalidInput as error:
         messages.error(request, str(error))
         return {}
-    return place | {"circuit": key} | compatibility.fitting(place["model"])
+    return place | {"circuit": key} | compatibility.find_matching_plugins(place["model"])
 
 
 def _suggest_question(values: Mapping[str, Any], names: SystemNameMasker) -> str:
@@ -110,7 +110,7 @@ def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
     values |= follow(values)
     layer, units = find_chosen(values, names)
     if layer is None or not units:
-        fallback = forms.first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
+        fallback = forms.get_first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
         values |= {
             name: fallback[name] for name in ("layer", "unit") if name in fallback and (layer is None or name == "unit")
         }
@@ -124,7 +124,7 @@ def _run_named(number: Any) -> Run | None:
     return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
-def differing(values: Any, names: SystemNameMasker) -> dict[str, Any]:
+def _describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any]:
     """Return the run that is asked again, and the fields that differ: name, old value, new value."""
     parent = _run_named(values.get("parent") or "")
     if parent is None or names.is_masked(parent):
@@ -155,10 +155,10 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     return {
         "form": form,
         "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen, names),
-        "limits": _limits_in_words(chosen),
+        "limits": _describe_limits(chosen),
         "presets": list_presets(request.user),
         **_build_commands(request, chosen),
-        **differing(values, names),
+        **_describe_differences(values, names),
         **shown,
     }
 
@@ -193,14 +193,14 @@ def command(request: HttpRequest) -> HttpResponse:
         "numbers": units,
         "advice": choices.explain_choice(values, units),
         "estimate": estimate(values, len(units) or 1),
-        "limits": _limits_in_words(values),
+        "limits": _describe_limits(values),
         **_build_commands(request, values),
-        **differing(values, names),
+        **_describe_differences(values, names),
     }
     return render(request, "runs/asking/command.html", updates)
 
 
-def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
+def _describe_limits(values: Mapping[str, Any]) -> list[str]:
     """What the folded settings hold, in few words each."""
     shapes: dict[str, Callable[[float], str]] = {
         "rounds": lambda number: count_noun(int(number), "round"),

@@ -25,7 +25,7 @@ def suggestions(layer: Layer, units: Sequence[int]) -> dict[str, str]:
 NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
 
 
-def stray_unit(question: str, units: Sequence[int]) -> str:
+def find_stray_unit(question: str, units: Sequence[int]) -> str:
     """Return a warning if a question names other units than those selected; "" otherwise."""
     named = NAMED_UNIT.findall(question)
     if not named or not units:

@@ -172,7 +172,7 @@ class ComparedRound:
 
 
 @dataclass(frozen=True)
-class Part:
+class RoundPart:
     """One matter of a round, for all runs."""
 
     name: str
@@ -191,7 +191,7 @@ class Part:
 @dataclass(frozen=True)
 class Round:
     number: int
-    parts: Sequence[Part]
+    parts: Sequence[RoundPart]
 
 
 PARTS = {"words": "Words", "hypotheses": "Hypotheses", "programs": "Program", "images": "Images"}
@@ -215,7 +215,7 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
             ComparedRound(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
             for run in runs
         ]
-        parts = [Part(name, kind, of_runs) for kind, name in PARTS.items()]
+        parts = [RoundPart(name, kind, of_runs) for kind, name in PARTS.items()]
         shown = [part for part in parts if any(part.values) and not (only_differences and part.same)]
         if shown:
             found.append(Round(number, shown))

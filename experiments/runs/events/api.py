@@ -144,7 +144,7 @@ class Reader:
         """What each look finds, until it is over or the time is."""
         until = time.monotonic() + seconds
         await _free_thread()
-        async with Bell(self.run_id) as bell:
+        async with RunBell(self.run_id) as bell:
             while batch := await look(self.look):
                 self.after = batch.after
                 yield batch
@@ -203,13 +203,13 @@ async def _free_thread() -> None:
         executor.shutdown(wait=False)
 
 
-class Bell:
+class RunBell:
     """Rings when something has happened in a run, and every few seconds; without Redis only then."""
 
     def __init__(self, run_id: int) -> None:
         self.layer, self.group, self.channel = get_channel_layer(), notify.group(run_id), ""
 
-    async def __aenter__(self) -> Bell:
+    async def __aenter__(self) -> RunBell:
         with suppress(RedisError, OSError):
             self.channel = await self.layer.new_channel()
             await self.layer.group_add(self.group, self.channel)

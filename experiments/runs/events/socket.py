@@ -55,7 +55,7 @@ def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
     ]
     seq = events[-1].seq if events else after
     # How the run is, and what may be done to it
-    stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
+    stopping, may = rendering.is_stopping(run), " ".join(actions.list_moves(run))
     messages.append(Message.of("state", status=run.status, stopping=stopping, round=run.rounds + 1, may=may))
     messages += _summaries.of(run)
     if events:

@@ -62,7 +62,7 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
     if first is not None:
         raise StateConflict(f"{person(first.author)} has sent round {draft.round} already. Your draft is kept.")
     if draft.round != run.rounds + 1 or not transcript.awaits_reply(run):
-        raise StateConflict(f"{_why_not_due(run)} Your draft is kept.")
+        raise StateConflict(f"{_explain_not_due(run)} Your draft is kept.")
     problems = written.find_problems(draft.values, run.task)
     if not problems and draft.what == ReplyPurpose.EXPERIMENT and drafts.is_final_answer(run):
         problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
@@ -75,7 +75,7 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
     queue.enqueue(run.pk)
 
 
-def _why_not_due(run: Run) -> str:
+def _explain_not_due(run: Run) -> str:
     if run.has_ended:
         return f"The run has ended ({run.get_status_display().lower()})."
     if run.backbone != PERSON:

@@ -56,7 +56,7 @@ class MeasureShown:
 
 
 def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
-    taken = by_round(run)
+    taken = _count_by_round(run)
     step_of = steps(taken)
     groups: dict[RoundRange, list[Taken]] = {}
     for number, step in step_of.items():
@@ -82,7 +82,7 @@ def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def by_round(run: Run) -> dict[int, list[float]]:
+def _count_by_round(run: Run) -> dict[int, list[float]]:
     """What each round took, read from its events without their words.
 
     A reply that did not come about counts with the latest round that is there.
@@ -92,20 +92,22 @@ def by_round(run: Run) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for kind, stored, usage, own, tools in events.values_list(*fields):
         known = usage if isinstance(usage, dict) else {}
-        read, written, cost = (amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost"))
+        read, written, cost = (
+            _parse_amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost")
+        )
         if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
         number = stored if isinstance(stored, int) else 0
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
-        more: tuple[float, ...] = (read, written, 0, cost, 0, amount(own), 0, 0)
+        more: tuple[float, ...] = (read, written, 0, cost, 0, _parse_amount(own), 0, 0)
         if kind == "result":
-            more = (0, 0, read + written, 0, cost, 0, amount(own), amount(tools))
+            more = (0, 0, read + written, 0, cost, 0, _parse_amount(own), _parse_amount(tools))
         found[place] = [before + each for before, each in zip(took, more, strict=True)]
     return found
 
 
-def amount(value: Any) -> float:
+def _parse_amount(value: Any) -> float:
     """Return what an event says was used; 0 if it says nothing of the kind."""
     return value if isinstance(value, int | float) else 0
 

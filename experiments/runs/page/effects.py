@@ -21,7 +21,7 @@ from experiments.display import events
 from experiments.display.contrasts import list_stated
 from experiments.display.effect_sizes import bound_mean
 from experiments.display.evidence import Edit, read_evidence
-from experiments.display.image_cards import ImageCard, LoggedImage
+from experiments.display.image_cards import ImageCard, LoggedCard
 from experiments.display.label_meaning import scenes
 from experiments.display.plots import IntervalRow, Level, Plot, PlotValue, ValueGroup, draw_groups, draw_intervals
 from experiments.display.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
@@ -117,7 +117,7 @@ def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, p
         of = f" ({', '.join(each.subject)})" if each.subject and not one_subject else ""
         if all(sides):
             for word, kind, some in zip(("with", "without"), ("part-3", "part-0"), sides, strict=True):
-                images = [LoggedImage.from_row(row) for row in some]
+                images = [LoggedCard.from_row(row) for row in some]
                 drawn.append(replace(_measure(f"{word} “{each.context}”{of}", images, probable=probable), kind=kind))
     label = "Mean activation with and without the context of each stated bias"
     return draw_intervals(drawn, label, MEAN, sorts=False, counts=True)
@@ -126,10 +126,10 @@ def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, p
 def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: bool) -> tuple[Plot | None, bool]:
     """The mean activation of the images that the run drew, by what they show, with intervals; and whether scenes tell
     it. Of images without a scene, titles with the words that the `statement` quotes do."""
-    images = [LoggedImage.from_row(row) for row in reversed(rows)]
+    images = [LoggedCard.from_row(row) for row in reversed(rows)]
     known = scenes({each.card.image for each in images})
     by_scene = bool(known)
-    shown: dict[str, list[LoggedImage]] = defaultdict(list)
+    shown: dict[str, list[LoggedCard]] = defaultdict(list)
     for each in images:
         if each.card.image in known:
             for name, word in list_contexts(known[each.card.image]):
@@ -159,7 +159,7 @@ def _list_drawn(rows: QuerySet[Observation]) -> list[Observation]:
     return [each for each in reversed(found) if math.isfinite(each.activation)]
 
 
-def _measure(name: str, some: Sequence[LoggedImage], *, probable: bool) -> IntervalRow:
+def _measure(name: str, some: Sequence[LoggedCard], *, probable: bool) -> IntervalRow:
     values = [each.card.activation for each in some]
     strongest = max(some, key=lambda each: each.card.activation)
     row = IntervalRow(name, fmean(values), n=len(values), picture=picture_of(strongest.card.image))

@@ -12,7 +12,7 @@ from django.db.models.functions import RowNumber
 
 from experiments.core.paging import Page
 from experiments.display import events
-from experiments.display.image_cards import ImageCard, LoggedImage, find_originals, gather_edits
+from experiments.display.image_cards import ImageCard, LoggedCard, find_originals, gather_edits
 from experiments.models import Experiment, Observation, Run
 from workers.record.origins import Origin
 
@@ -66,7 +66,7 @@ def read_images(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     page = Page.of(params, counts.get(origin, 0) if origin else total, IMAGES_PER_PAGE, "tab", "origin", "order")
     chosen = (rows.filter(origin=origin) if origin else rows).order_by(*ORDERS[order][1]).select_related("experiment")
     shown = chosen.defer("experiment__state", "experiment__code", "experiment__output")[page.start : page.end]
-    listed = [LoggedImage.from_row(row) for row in shown]
+    listed = [LoggedCard.from_row(row) for row in shown]
     logged = gather_edits(listed, find_originals(listed)) if order == "logged" else listed
     return {
         "page": page,

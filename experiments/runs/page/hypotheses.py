@@ -10,8 +10,8 @@ from typing import Any
 
 from experiments.display import bearing, events
 from experiments.display.effect_sizes import separate
-from experiments.display.image_cards import LoggedImage
-from experiments.display.plots import LineSeries, Plot, PlotTable, Scale, Shape, draw_lines
+from experiments.display.image_cards import LoggedCard
+from experiments.display.plots import LineSeries, Plot, PlotShape, PlotTable, Scale, draw_lines
 from experiments.display.strips import Strip, draw_strips
 from experiments.display.window import number
 from experiments.models import Hypothesis, Run
@@ -25,7 +25,7 @@ TURNS = 8
 """Changes of mind that are told of one hypothesis, the newest."""
 DOTS, DOTS_OF_MANY, MAX_FEW_HYPOTHESES = 300, 60, 8
 """Dots of a strip; where there are more hypotheses than so few; and how many are few."""
-SIDE = Shape(400, 200, 40, 12, 22, 42, 40)
+SIDE = PlotShape(400, 200, 40, 12, 22, 42, 40)
 """Of the plot over rounds."""
 ALIKE = 0.5
 """Share of words in common from which a new wording under the same number is the same hypothesis."""
@@ -115,7 +115,7 @@ def _draw_sides(found: bearing.Bearing, scale: Scale, text: str, most: int) -> P
         return None
     names = ("Shows it", "Does not") if found.is_known else ("Titled so", "Titled else")
     sides = [
-        Strip(name, kind, [LoggedImage.from_row(row) for row in rows])
+        Strip(name, kind, [LoggedCard.from_row(row) for row in rows])
         for name, kind, rows in zip(names, ("with", "without"), (found.having, found.lacking), strict=True)
     ]
     return draw_strips(sides, scale, f"Activations with and without: {text[:120]}", compares=True, most=most)

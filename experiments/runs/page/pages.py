@@ -108,7 +108,7 @@ def events(request: HttpRequest, pk: int) -> HttpResponse:
     after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
     if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
         raise Http404("There are no events between these.")
-    pieces = window.filling(run, window.Gap(after, before), request.GET.get("from") == "below")
+    pieces = window.fill_gap(run, window.Gap(after, before), request.GET.get("from") == "below")
     sketched = not transcript.is_whole(request.GET)
     drawn = transcript.render_pieces(run, pieces, SystemNameMasker(request.user), sketched=sketched)
     return render(request, "runs/page/pieces.html", {"run": run, "pieces": drawn})
@@ -121,5 +121,5 @@ def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     names.is_masked(run)  # asked now: what streams must not ask the database
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
-    lines = transcript.as_lines(run, names)
+    lines = transcript.stream_lines(run, names)
     return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8", headers=headers)

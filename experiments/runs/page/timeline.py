@@ -51,7 +51,7 @@ def read_timeline(run: Run) -> Timeline:
     before: datetime | None = None
     still, latest = "", 1
     for kind, time, place, number, own, tools in run.events.order_by("seq").values_list(*FIELDS):
-        took = _tell_step(kind, number, own, tools)
+        took = _build_segments(kind, number, own, tools)
         gap = max((time - before).total_seconds() if before else 0.0, 0.0)
         if still:
             found.still[still] = found.still.get(still, 0.0) + gap
@@ -68,7 +68,7 @@ def read_timeline(run: Run) -> Timeline:
     return found
 
 
-def _tell_step(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
+def _build_segments(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
     """Return what an event says of the time before it."""
     seconds, in_tools = (each if isinstance(each, int | float) and each > 0 else 0.0 for each in (own, tools))
     if kind == "reply":
@@ -115,7 +115,7 @@ def draw_timeline(found: Timeline) -> Plot | None:
     start = 0.0
     for first in range(0, len(rounds), together):
         some = rounds[first : first + together]
-        spans, start = _lay(found.segments, some, start)
+        spans, start = _place_segments(found.segments, some, start)
         name = f"Round {some[0]}" if len(some) == 1 else f"Rounds {some[0]}\N{EN DASH}{some[-1]}"
         rows.append(WaterfallRow(name, spans))
     label = f"Where the time went, round by round; together {clock(found.total)}"
@@ -124,7 +124,9 @@ def draw_timeline(found: Timeline) -> Plot | None:
     return draw_waterfall(rows, label, "Time of work, pauses and waits left out", legend, duration, clock)
 
 
-def _lay(segments: Sequence[Segment], rounds: Sequence[int], start: float) -> tuple[list[WaterfallSpan], float]:
+def _place_segments(
+    segments: Sequence[Segment], rounds: Sequence[int], start: float
+) -> tuple[list[WaterfallSpan], float]:
     """The pieces of these rounds, one after the other from `start`; and where they end."""
     spans = []
     for each in segments:

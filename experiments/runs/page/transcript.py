@@ -24,8 +24,8 @@ PER_PAGE = 40
 
 
 def read_transcript(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
-    at, missing = window.asked_for(run, params)
-    pieces = window.opening(run, at)
+    at, missing = window.find_requested_event(run, params)
+    pieces = window.list_first_pieces(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     around = next((event.round for event in reversed(events) if event.seq <= (at or 0)), None)
     bearings: Bearings = {}
@@ -60,23 +60,23 @@ def render_pieces(
 
 def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
     """The page that the address names by number or by an event on it."""
-    at, missing = window.asked_for(run, params)
+    at, missing = window.find_requested_event(run, params)
     if at is not None:
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
     page = Page.of(params, run.last_seq, PER_PAGE, "tab")
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
-    rendered = [(event, _as_text(event, names.payload(run, event), 2)) for event in events]
+    rendered = [(event, _format_text(event, names.payload(run, event), 2)) for event in events]
     return {"page": page, "missing": missing, "rendered": rendered}
 
 
-def _as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
+def _format_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
     """An event as JSON, with what it says."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": payload}
     return json.dumps(data, indent=indent, ensure_ascii=False)
 
 
-async def as_lines(run: Run, names: SystemNameMasker) -> AsyncIterator[bytes]:
+async def stream_lines(run: Run, names: SystemNameMasker) -> AsyncIterator[bytes]:
     """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
     studies has been looked up."""
     async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):
-        yield _as_text(event, names.payload(run, event)).encode() + b"\n"
+        yield _format_text(event, names.payload(run, event)).encode() + b"\n"

@@ -54,7 +54,7 @@ def page(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"Not saved. {error}")
     else:
         messages.success(request, f"Saved as “{row.name}”.")
-    return redirect(_back(request, row))
+    return redirect(_build_return_url(request, row))
 
 
 def _draw_change(row: Preset) -> PresetForm:
@@ -64,7 +64,7 @@ def _draw_change(row: Preset) -> PresetForm:
     return form
 
 
-def _back(request: HttpRequest, row: Preset) -> str:
+def _build_return_url(request: HttpRequest, row: Preset) -> str:
     """The form New run with this preset, and the question and unit that were typed."""
     typed = {name: request.POST.get(name, "") for name in ("question", "unit")}
     carried = {name: value for name, value in typed.items() if value and len(value) <= MAX_QUESTION_CHARS}

@@ -98,7 +98,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
         words = f"The note has {len(text):,} characters, and at most {MAX_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "text")
     with _lock_run(actor, run_id) as run:
-        if deaf := _cannot_hear(run):
+        if deaf := _explain_unread_note(run):
             raise StateConflict(deaf)
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
@@ -109,7 +109,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
     return event
 
 
-def _cannot_hear(run: Run) -> str:
+def _explain_unread_note(run: Run) -> str:
     """Say why the run's agent would not read a note, and what to do instead; "" if it would."""
     if run.status in REOPENABLE - {Status.PAUSED}:
         return f"{has_ended(run)} The agent would not read this. Resume the run first, or fork it with this note."
@@ -142,10 +142,10 @@ def change_limits(actor: Actor, run_id: int, wanted: NewLimits, why: str = "", s
         if before == after:
             return False
         if seen is not None and before != {name: seen.get(name) for name in DEFAULT_LIMITS}:
-            raise OutOfDate(f"The limits have changed meanwhile. They are now: {words_of.in_words(before)}.")
+            raise OutOfDate(f"The limits have changed meanwhile. They are now: {words_of.format_limits(before)}.")
         changed = LimitsChanged(run.rounds, actor.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
-        details = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
+        details = {"before": words_of.format_limits(before), "after": words_of.format_limits(after)}
         audit.record(actor, Verb.RUN_LIMITED, run, why=why.strip(), **details)
     return True
 

@@ -74,7 +74,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
         form.add_error(None, str(refused))
         return _render_form(request, run, form, 409)  # with the limits of now as those that were seen
     words = "The new limits hold from now on." if changed else "The limits are as they were."
-    if changed and (over := limits.used_up(wanted, actions.count_used(run))):
+    if changed and (over := limits.find_exhausted(wanted, actions.count_used(run))):
         words = f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
     return _answer_with_toast(request, run, words, "success")
 

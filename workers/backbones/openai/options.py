@@ -20,7 +20,7 @@ _CALLS_FUNCTIONS = re.compile(r"gpt-5|o\d")
 """OpenAI's models that are known to prefer function calls to tags."""
 
 
-def wants_functions(provider: Provider, model: str, *, called: bool) -> bool:
+def needs_functions(provider: Provider, model: str, *, called: bool) -> bool:
     """True if functions are offered. `auto`: once the model has called one unasked, and to those known to prefer it."""
     if provider.tools != "auto":
         return provider.tools == "yes"
@@ -53,7 +53,7 @@ def list_parameters(provider: Provider, model: str, messages: Sequence[Message],
     return {name: value for name, value in wished.items() if value}
 
 
-def dress(
+def adapt_messages(
     messages: list[dict[str, Any]], provider: Provider, model: str, refused: Collection[str]
 ) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
     """Return the messages with the additions that this provider may want, and which of them are optional, by name."""

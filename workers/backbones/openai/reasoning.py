@@ -100,7 +100,7 @@ class ReasoningCollector:
     def items(self, provider: Provider, model: str, thought: str) -> ReasoningItems | None:
         """Return what is kept with the reply; None if the provider takes nothing back, or there is too much."""
         fields: dict[str, Any] = {}
-        if _takes_back(provider) and self.details:
+        if _accepts_reasoning(provider) and self.details:
             fields = {"reasoning_details": self.details}
         elif provider.return_reasoning == "yes" and self.content and thought:
             fields = {"reasoning_content": thought}
@@ -136,13 +136,13 @@ def read_items(message: Message) -> dict[str, Any]:
     return {name: found[name] for name in RETURNED_FIELDS if name in found} if isinstance(found, dict) else {}
 
 
-def _takes_back(provider: Provider) -> bool:
+def _accepts_reasoning(provider: Provider) -> bool:
     at_openrouter = re.fullmatch(r"(.+\.)?openrouter\.ai(:\d+)?", host_of(provider))
     return provider.return_reasoning == "yes" or (provider.return_reasoning == "auto" and bool(at_openrouter))
 
 
 def _is_own(message: Message, provider: Provider, model: str) -> bool:
     items = message.reasoning_items
-    if items is None or not _takes_back(provider):
+    if items is None or not _accepts_reasoning(provider):
         return False
     return (items.host, items.model) == (host_of(provider), model)

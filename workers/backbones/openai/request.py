@@ -13,7 +13,7 @@ from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
 from workers.backbones.openai.image_limits import explain_captions, find_limit
 from workers.backbones.openai.image_selection import Room
 from workers.backbones.openai.messages import ChatMessages, build_messages
-from workers.backbones.openai.options import dress, list_parameters, offer, wants_functions
+from workers.backbones.openai.options import adapt_messages, list_parameters, needs_functions, offer
 from workers.backbones.openai.provider_errors import (
     ContextTooLong,
     ParameterRefused,
@@ -78,7 +78,7 @@ class ReplyRequest:
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
         self.said = self._build()
-        wanted = bool(messages) and wants_functions(provider, model, called=learnt.calls)
+        wanted = bool(messages) and needs_functions(provider, model, called=learnt.calls)
         self.functions = messages[-1].functions if wanted else ()
         self.offered = False
         """True if the latest request offered them."""
@@ -156,7 +156,7 @@ class ReplyRequest:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
         wished |= list_parameters(self.provider, self.model, self.messages, seed)
         optional = {name: value for name, value in wished.items() if name not in refused}
-        said, within = dress(self.said.messages, self.provider, self.model, refused)
+        said, within = adapt_messages(self.said.messages, self.provider, self.model, refused)
         body = {"model": self.model, "messages": said, **optional}
         try:
             with closing(self._translate(line.chunks(body), {**enforced, **optional, **within})) as chunks:

@@ -57,7 +57,7 @@ class ImageFolder:
         """Its name for people if it is in the hub's cache: its path ends in a revision."""
         self.name = self.title or root.name or "root"
         self._follows = follows
-        self._reach = _reach(self._root, follows)
+        self._reach = _get_reach(self._root, follows)
         self._limit = settings.dataset_images
         digest = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:16]
         kept = f"{'links' if follows else 'folder'}-{digest}.npz"
@@ -144,7 +144,7 @@ class ImageFolder:
             return self._known
 
 
-def _reach(root: Path, follows: bool) -> Reach:
+def _get_reach(root: Path, follows: bool) -> Reach:
     """Return where files may lie: in the folder and in the blobs of the cache that it is part of, or anywhere."""
     homes = (Path("/"),) if follows else (root, hub_cache.find_blobs(root) or root)
     return Reach(os.fsencode(root), tuple(map(os.fsencode, homes)))

@@ -151,7 +151,7 @@ class _Walk:
             for entry in entries:
                 if entry.name.startswith(b"."):
                     continue
-                if _leads_to_folder(entry, self._follows):
+                if _is_link_to_folder(entry, self._follows):
                     waiting.append(os.path.join(folder, entry.name))
                 else:
                     with suppress(FileNotFoundError):  # gone meanwhile
@@ -168,7 +168,7 @@ class _Walk:
         return True
 
 
-def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
+def _is_link_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
     """True for a folder, or a link to one that is followed; False for a link that leads to itself."""
     try:
         return entry.is_dir(follow_symlinks=follows)

@@ -24,7 +24,7 @@ from workers.functions.published.boxes import (
 from workers.functions.published.code_runner import CodeRunner
 from workers.functions.published.conflicts import SHIPPED, explain_trouble, read_code
 from workers.functions.published.layout import Benchmark, Category, find_root, read_layout
-from workers.functions.published.rows import NumericRow, drops_bias
+from workers.functions.published.rows import NumericRow, has_dropped_bias
 from workers.protocols import LabSettings, LayerInfo
 from workers.sentences import load_sentences
 
@@ -124,7 +124,7 @@ class PublishedFunctions:
         if layer == "concepts":
             return [BY_NEARNESS]
         variant = SHIPPED.get(category.shipped.get(number, ""))
-        if isinstance(row, NumericRow) and drops_bias(row) and variant != "approximated":
+        if isinstance(row, NumericRow) and has_dropped_bias(row) and variant != "approximated":
             defects.append(BIAS_LOST)
         if variant == "noised":
             defects.append(WITHOUT_NOISE)

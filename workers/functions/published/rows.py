@@ -160,7 +160,7 @@ def list_atoms_of(row: NumericRow) -> tuple[str, ...]:
     return names[:-1] if len(names) > 1 else names
 
 
-def drops_bias(row: NumericRow) -> bool:
+def has_dropped_bias(row: NumericRow) -> bool:
     """True if the function has an `absolute` with a bias, which the published generator left out of its code."""
     names = list_atoms_of(row)
     params = row.params if len(names) > 1 else [row.params]

@@ -56,7 +56,7 @@ def shuffle_options(right: str, others: Sequence[str], rng: Random) -> Triplet:
     return Triplet((first, second, third), options.index(right))
 
 
-class Judge(Protocol):
+class TripletJudge(Protocol):
     """A judge that chooses by a description."""
 
     @property

@@ -13,7 +13,7 @@ import torch
 
 from workers.image_models.diffusion.source import PipelineSource, load_diffusers, variant_of
 from workers.protocols import LabSettings
-from workers.weights import first_line, loading, out_of_memory
+from workers.weights import get_first_line, is_out_of_memory, loading
 
 
 def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
@@ -27,7 +27,7 @@ def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
                 str(source.folder), **modules, local_files_only=True, low_cpu_mem_usage=False
             )
     except Exception as error:  # a broken folder raises anything
-        raise source.broken(first_line(error)) from error
+        raise source.broken(get_first_line(error)) from error
     found.set_progress_bar_config(disable=True)
     return found.to(settings.device)
 
@@ -43,9 +43,9 @@ def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
         with loading:
             module, report = kind.from_pretrained(str(folder), **more)
     except Exception as error:  # a broken checkpoint raises anything
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise
-        raise source.broken(f"{name} does not load: {first_line(error)}") from error
+        raise source.broken(f"{name} does not load: {get_first_line(error)}") from error
     if lacking := sorted(report["missing_keys"]):
         raise source.broken(f"the file of {name} lacks {len(lacking)} of its weights, {lacking[0]} among them")
     return module.eval()

@@ -22,7 +22,7 @@ from workers.image_models.diffusion.pipeline import find_unread, load_pipeline, 
 from workers.image_models.diffusion.source import PipelineSource
 from workers.image_models.diffusion.store import ImageStore, request_key
 from workers.lab.imaging import image_key, refused_picture
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, Picture, Progress
 
 
@@ -106,7 +106,7 @@ class PipelineRunner:
             left.sort(key=lambda each: each.size)  # those whose originals are of one size can share a batch
             for _, alike in groupby(left, key=lambda each: each.size):
                 asked = list(alike)
-                made = in_batches(asked, self._batch_size, partial(self._batch, meter=meter))
+                made = map_in_batches(asked, self._batch_size, partial(self._batch, meter=meter))
                 found |= {each.key: picture for each, picture in zip(asked, made, strict=True)}
             meter.finish()
         return [found[each.key] for each in requests]

@@ -27,7 +27,7 @@ from workers.protocols import Progress
 from workers.record.limits import DEFAULT_LIMITS
 
 
-def by_workers() -> bool:
+def has_workers() -> bool:
     """True if worker threads play the runs, as everywhere except in a terminal."""
     return bool(round_threads.players)
 
@@ -39,15 +39,15 @@ def ask_agent(evaluation: Evaluation, evaluation_type: EvaluationType, progress:
     """
     try:
         # A previous attempt may have created sweeps and died before their runs
-        _lay_out(evaluation, progress)
+        _create_runs(evaluation, progress)
         for sweep in _draft_sweeps(evaluation, evaluation_type):
             actions.add_sweep(Actor(evaluation.owner), sweep)
-        _lay_out(evaluation, progress)
+        _create_runs(evaluation, progress)
     except PermissionDenied as error:
         raise RequestError(f"{error} An admin can give {evaluation.owner} the role back.") from error
 
 
-def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
+def _create_runs(evaluation: Evaluation, progress: Progress) -> None:
     """Create the missing runs of its sweeps, and assign each to its item."""
     for sweep in evaluation.sweeps.exclude(status=SweepStatus.STOPPED):
         sweeps.make_runs(sweep, progress)
@@ -145,7 +145,7 @@ def list_runs(evaluation: Evaluation) -> QuerySet[Run]:
     return Run.objects.filter(pk__in=evaluation.items.filter(source=AGENT).values("run"))
 
 
-def play_one(evaluation: Evaluation, progress: Progress) -> bool:
+def execute_one(evaluation: Evaluation, progress: Progress) -> bool:
     """Play a round of one run in this thread, preferring the run in progress. False if no run can be claimed."""
     run = claims.claim_first(claims.list_claimable().filter(pk__in=list_runs(evaluation).values("pk")))
     if run is None:

@@ -89,7 +89,7 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
     del evaluation
-    done = figures.of_source(items, AGENT)
+    done = figures.filter_source(items, AGENT)
     visible = [each for each in done if each.scores.get("visible")]
     told = [figures.count_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
     if any("found" in each.scores for each in done):
@@ -107,7 +107,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
     columns = ("Class", "Statement", "Effect", "p", "corrected p", "Holds")
     table = ResultTable("statements", "Statements, the greatest effect first", columns, tuple(rows), _NOTE)
-    return EvaluationResult(tuple(told), (table,), (), tuple(figures.tell_lacking(items)))
+    return EvaluationResult(tuple(told), (table,), (), tuple(figures.note_lacking(items)))
 
 
 _NOTE = (

@@ -27,7 +27,7 @@ from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemS
 from experiments.sweeps import of_evaluation
 from workers.errors import RequestError
 from workers.jobs import lease
-from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
+from workers.jobs.evaluations.agent_runs import ask_agent, execute_one, has_workers, list_runs
 from workers.jobs.evaluations.budget import explain_budget
 from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.pairwise_judging import PROBLEM, find_judge
@@ -71,7 +71,7 @@ def evaluate(job: Job, progress: Progress) -> str:
     ask_agent(evaluation, evaluation_type, progress)
     # 3. Score items as their runs end, then do the steps that need several items
     try:
-        with _asking(evaluation):
+        with _let_runs_proceed(evaluation):
             why = _do_all(evaluation, evaluation_type, progress) or _finish(evaluation, evaluation_type, progress)
             if why:
                 of_evaluation.hold(evaluation, why)
@@ -98,10 +98,10 @@ def _take_up(evaluation: Evaluation) -> None:
 
 
 @contextmanager
-def _asking(evaluation: Evaluation) -> Iterator[None]:
+def _let_runs_proceed(evaluation: Evaluation) -> Iterator[None]:
     """Let its runs proceed while the block runs. They also proceed after a worker's shutdown or an outage, because the
     evaluation will be resumed."""
-    of_evaluation.go_on(evaluation, by_workers=by_workers())
+    of_evaluation.resume_runs(evaluation, by_workers=has_workers())
     try:
         yield
     except Exception as error:
@@ -147,10 +147,10 @@ def _do_all(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
     told = total  # Items left at the latest update of the figures
     while left := steps.count_left(progress):
         report = partial(_report, progress, total - left, total)
-        if why := explain_budget(evaluation, by_workers=by_workers()):
+        if why := explain_budget(evaluation, by_workers=has_workers()):
             return why
         # In a terminal there are no other threads, so this one also plays the runs
-        if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
+        if not steps.take_one(report) and (has_workers() or not execute_one(evaluation, report)):
             report("Waiting for runs and checks in progress", 0, 1)
             time.sleep(LOOK_EVERY)
         if left < told and time.monotonic() - looked > SUMMARY_EVERY:

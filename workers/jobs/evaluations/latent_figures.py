@@ -43,10 +43,10 @@ def _read_choice(item: EvaluationItem) -> float | None:
 
 
 _SCORES: Mapping[str, tuple[str, Score, float]] = {
-    "pearson": ("r", figures.checked("pearson"), -1.0),
+    "pearson": ("r", figures.score_reader("pearson"), -1.0),
     _CHOICE: ("right choices (2AFC)", _read_choice, 0.0),
-    "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above"), -math.inf),
-    "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc"), 0.0),
+    "auprc_above": ("AUPRC above its base rate", figures.score_reader("auprc_above"), -math.inf),
+    "generated_auc": ("AUC of 7 + 7", figures.score_reader("generated_auc"), 0.0),
 }
 """Scores of a label: name, reader, and minimum. The maximum is 1."""
 _MAIN = ("pearson", _CHOICE)
@@ -85,7 +85,7 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
     """Return means by side, differences from the neurons, labels of neurons by their latents, the front, AIM's
     claims."""
     cards: Any = evaluation.prepared.get(CARDS) or []
-    neurons = _Compared(NEURONS, "Neurons", _of(items, NEURONS), {})
+    neurons = _Compared(NEURONS, "Neurons", _filter_group(items, NEURONS), {})
     sides = [neurons, *(_read_side(items, card, cards) for card in cards)]
     means = [(side.words, _average(side, name)) for name in _MAIN for side in sides]
     return EvaluationResult(
@@ -99,11 +99,11 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
             figures.interval_plot("r", "Labels of neurons and latents", "mean r", means[: len(sides)]),
             _draw_front(sides),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
 
 
-def _of(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
+def _filter_group(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
     """Return the items of a group, optionally of one model. Names are compared because units may have left the
     catalogue."""
     return [each for each in items if each.group == group and each.unit_name.startswith(f"{model} / " if model else "")]
@@ -113,7 +113,7 @@ def _read_side(items: Items, card: Mapping[str, Any], cards: Sequence[Mapping[st
     """Return the side of an autoencoder, named by k if all k differ, else by name."""
     several = len({each["k"] for each in cards}) == len(cards) and card["k"]
     words = f"Latents, k {card['k']}" if several else f"Latents of {card['name']}"
-    return _Compared(_name_key(card["name"]), words, _of(items, LATENTS, card["name"]), card)
+    return _Compared(_name_key(card["name"]), words, _filter_group(items, LATENTS, card["name"]), card)
 
 
 def _name_key(name: str) -> str:
@@ -128,7 +128,7 @@ def _average(side: _Compared, name: str) -> Figure:
 
 def _read_scores(items: Items, source: str, name: str) -> list[float]:
     score = _SCORES[name][1]
-    return [value for item in figures.of_source(items, source) if (value := score(item)) is not None]
+    return [value for item in figures.filter_source(items, source) if (value := score(item)) is not None]
 
 
 def _estimate(items: Items, source: str, name: str) -> Estimate:
@@ -160,11 +160,11 @@ def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Fig
     words, score, _ = _SCORES["pearson"]
     return figures.compare(
         [
-            figures.Comparison(
+            figures.PlannedComparison(
                 f"{key}.pearson",
                 f"{label}, {words}",
-                figures.by_unit(figures.of_source(side.items, one), score),
-                figures.by_unit(figures.of_source(side.items, other), score),
+                figures.get_scores_by_unit(figures.filter_source(side.items, one), score),
+                figures.get_scores_by_unit(figures.filter_source(side.items, other), score),
             )
             for side, one, other, label, key in planned
         ]
@@ -183,7 +183,9 @@ def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
         rows += [(f"{side.words}, {name_source(each).lower()}", side.items, each) for each in (AGENT, ONE_SHOT)]
     for side in sides[1:]:
         name = side.card["name"]
-        rows.append((f"{side.words}: those that add most to a neuron, agent", _of(items, MATCHED, name), AGENT))
+        rows.append(
+            (f"{side.words}: those that add most to a neuron, agent", _filter_group(items, MATCHED, name), AGENT)
+        )
         rows.append((f"Neurons, by their {side.words.lower()}", sides[0].items, name))
     cells = [(Cell(words), *(_measure(some, source, name) for name in _SCORES)) for words, some, source in rows]
     columns = ("", *(words for words, *_ in _SCORES.values()))

@@ -17,7 +17,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from experiments.label_checks.requests import BACKBONE, spend
+from experiments.label_checks.requests import BACKBONE, add_usage
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import RequestError
 from workers.jobs.images import ImagesInDatabase
@@ -172,7 +172,7 @@ def _pair_by_reading(
         )
         parse = partial(parse_pairing, pool=len(pool))
         found = ask(
-            backbone, ask_for_pairing(check.text, texts), parse, partial(_note, check), progress, evaluation.seed
+            backbone, ask_for_pairing(check.text, texts), parse, partial(_add_cost, check), progress, evaluation.seed
         )
         if found is None:
             raise RequestError(f"{backbone.label} gave no pairing of “{check.text}” that can be read.")
@@ -182,6 +182,6 @@ def _pair_by_reading(
     return PairedPrompts(tuple(most), tuple(least))
 
 
-def _note(check: LabelCheck, usage: Usage) -> None:
+def _add_cost(check: LabelCheck, usage: Usage) -> None:
     """Add the cost of a reply to the check, and so to the budget of the evaluation."""
-    spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    add_usage(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)

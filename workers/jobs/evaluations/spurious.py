@@ -128,7 +128,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     factor, repairs = float(evaluation.options.get("repair") or 0.0), []
     for ready, judged, _ in found:
         if ready.card:
-            notes.append(_tell_latents(ready.card))
+            notes.append(_describe_latents(ready.card))
         else:
             repairs.append(_write_repair(ready, judged, factor))
     return EvaluationResult(
@@ -139,7 +139,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-def _tell_latents(card: SparseCard) -> str:
+def _describe_latents(card: SparseCard) -> str:
     quality = card.quality
     return (
         f"{card.latents:,} latents (k {card.k}) of {card.model}, sae:{card.name}: {quality.unexplained:.1%} of "

@@ -16,7 +16,7 @@ from experiments.evaluations.people import list_waiting
 from experiments.label_checks.requests import assign_check, choose_method, request_check
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
-from workers.jobs.evaluations.agent_runs import by_workers
+from workers.jobs.evaluations.agent_runs import has_workers
 from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
 from workers.jobs.evaluations.tables_of_tests import read_test_scores
@@ -101,7 +101,7 @@ class Steps:
 
     def _label(self, item: EvaluationItem, progress: Progress) -> float:
         """Let the source label the unit, unless it already did, and request a check of the label."""
-        _about(item, progress)("begins", 0, 1)
+        _name_item(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
             item.label = find_label(self._evaluation, item, progress) if self._evaluation_type.gives_labels else ""
@@ -117,7 +117,7 @@ class Steps:
         evaluation = self._evaluation
         dataset = str(evaluation.options.get("dataset") or "")
         method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
-        check = request_check(item.unit, item.label, method, enqueue=by_workers(), unpriced=evaluation.unpriced)
+        check = request_check(item.unit, item.label, method, enqueue=has_workers(), unpriced=evaluation.unpriced)
         item.label_check = check
         if item.run:
             assign_check(item.run, check)
@@ -126,7 +126,7 @@ class Steps:
     def _measure(self, progress: Progress) -> bool:
         """Measure a check that no other worker has claimed; False if there is none."""
         for item in self._list_left().filter(status=ItemStatus.RUNNING):
-            done = run_check(item.label_check_id or 0, _about(item, progress))
+            done = run_check(item.label_check_id or 0, _name_item(item, progress))
             if done is not None:
                 return done.status != CheckStatus.QUEUED  # Back in the queue if something it needs is missing
         return False
@@ -141,7 +141,7 @@ class Steps:
         return waited.seconds if waited else 0.0
 
 
-def _about(item: EvaluationItem, progress: Progress) -> Progress:
+def _name_item(item: EvaluationItem, progress: Progress) -> Progress:
     """Return a progress callback that names the item."""
 
     def tell(what: str, done: int, total: int) -> None:

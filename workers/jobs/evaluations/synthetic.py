@@ -83,7 +83,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     shares: list[tuple[str, Figure]] = []
     for source in sources:
         for group in [*groups, ""]:
-            chosen = [each for each in figures.of_source(items, source) if group in ("", each.group)]
+            chosen = [each for each in figures.filter_source(items, source) if group in ("", each.group)]
             key = ".".join(
                 each for each in ("" if source == AGENT else f"baselines.{source}", group or "all", "right") if each
             )
@@ -93,11 +93,11 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     right, r = figures.score_of("right"), figures.score_of("pearson")
     single = [each for each in items if each.group == SINGLE]
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"Agent less {name_source(source).lower()}: {words}",
-            figures.by_unit(figures.of_source(some, AGENT), score, 0.0),
-            figures.by_unit(figures.of_source(some, source), score, 0.0),
+            figures.get_scores_by_unit(figures.filter_source(some, AGENT), score, 0.0),
+            figures.get_scores_by_unit(figures.filter_source(some, source), score, 0.0),
         )
         for source in sources
         if source != AGENT
@@ -107,7 +107,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             ("pearson", "r", r, items),
         )
     ]
-    medians = [figure for _, figure in figures.checked_medians(items, sources)]
+    medians = [figure for _, figure in figures.list_medians(items, sources)]
     result = EvaluationResult(
         (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
         (figures.group_table("right", "Share with exactly the right concepts", items, right, groups, sources),),
@@ -115,7 +115,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             figures.interval_plot("right", "Share with exactly the right concepts", "share", shares),
             figures.strip_plot("pearson", "r of each label", "r", items, r, sources),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
     return add_pooled(result, items, groups, sources)
 

@@ -72,20 +72,20 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     sources = list(dict.fromkeys(item.source for item in items))
     groups = list(dict.fromkeys(item.group for item in items))
     first = sources[0] if sources else AGENT
-    medians = figures.checked_medians(items, sources, GOALS)
+    medians = figures.list_medians(items, sources, GOALS)
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"{name_source(first)} less {name_source(source).lower()}: {words.removeprefix('median ')}",
-            figures.by_unit(figures.of_source(items, first), figures.checked(name)),
-            figures.by_unit(figures.of_source(items, source), figures.checked(name)),
+            figures.get_scores_by_unit(figures.filter_source(items, first), figures.score_reader(name)),
+            figures.get_scores_by_unit(figures.filter_source(items, source), figures.score_reader(name)),
         )
         for source in sources[1:]
         for name, words in figures.SCORES.items()
     ]
     tables = [
         figures.group_table(
-            name, f"Mean {words.removeprefix('median ')}", items, figures.checked(name), groups, sources
+            name, f"Mean {words.removeprefix('median ')}", items, figures.score_reader(name), groups, sources
         )
         for name, words in figures.SCORES.items()
     ]
@@ -96,7 +96,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
             figures.interval_plot("medians", "Medians over units", "", medians),
             figures.strip_plot("pearson", "r of each label", "r", items, figures.score_of("pearson"), sources),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
     return add_pooled(result, items, groups, sources)
 

@@ -121,7 +121,7 @@ def write_runs(keys: Sequence[int], target: IO[bytes], progress: Progress, viewe
             progress(f"Run {run.pk}", done, len(keys))
             if viewer is not None:
                 export_query.record_disclosure(opinions.reviews_of(run, viewer), viewer)
-            log.add(sample.of_run(run))
+            log.add(sample.build_sample(run))
             export_bundle.write(pack, run, None, f"run-{run.pk}/", viewer)
             # The first and the last run suffice for the name of the sweep
             heads = [*heads[:1], run]

@@ -144,7 +144,7 @@ class Transcript:
             case ExperimentEnded():
                 return self._tool_event(row, content)
             case Graded():
-                score = scores.of_grade(content)
+                score = scores.build_grade(content)
                 return {"event": "score", "score": score, "scorer": "label check", "intermediate": True}
             case Retrying():
                 return _error(content.what)
@@ -153,7 +153,7 @@ class Transcript:
             case Ended() if row.kind == "limit_reached":
                 return {"event": "sample_limit", "type": scores.limit_type(content.reason), "message": content.reason}
             case Ended() if row.kind == "concluded":
-                return {"event": "score", "score": scores.of_conclusion(content.conclusion), "scorer": scores.LABEL}
+                return {"event": "score", "score": scores.build_conclusion(content.conclusion), "scorer": scores.LABEL}
         data = row.payload if row.is_unreadable else encode(content)
         return {"event": "info", "source": row.kind, "data": data}
 

@@ -27,7 +27,7 @@ from workers.jobs import held
 from workers.jobs.label_checks.generated import check_generated
 from workers.jobs.label_checks.known_cases import measure_error
 from workers.jobs.label_checks.natural import check_natural
-from workers.jobs.label_checks.people import measure_people, must_wait, try_generated
+from workers.jobs.label_checks.people import has_to_wait, measure_people, try_generated
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.metrics.judge_correction import correct_figures
@@ -48,7 +48,7 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
     check.split = check.split or PROBE  # Requested before checks had splits
     began = time.monotonic()
 
-    with held.keep(LabelCheck, check_id):
+    with held.keep_alive(LabelCheck, check_id):
         try:
             check.status, check.reason = _measure(check, progress)
         except Cancelled:
@@ -113,7 +113,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         unit = CheckedUnit.of(check, progress)
         by_people = check.options.get("judge") == PEOPLE
         # People answer first: all later steps need their answers
-        if by_people and must_wait(check, unit, progress):
+        if by_people and has_to_wait(check, unit, progress):
             return CheckStatus.UNFINISHED, describe_waiting(check)
         natural, judged = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated

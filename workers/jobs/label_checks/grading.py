@@ -84,16 +84,16 @@ def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observat
     must not know them.
     """
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
-    positive = _one_of_each_prompt(sorted(drawn.positive, key=lambda each: each.activation))
-    neutral = _one_of_each_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
+    positive = _choose_one_per_prompt(sorted(drawn.positive, key=lambda each: each.activation))
+    neutral = _choose_one_per_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]
     bright = [each for each in neutral if each.activation > level][:TELLING]
     right = [each for each in reversed(positive) if each.activation > level][:MAX_IMAGES]
     dark = [each for each in reversed(neutral) if each.activation <= level][:MAX_IMAGES]
-    return _as_observations([*failed, *bright, *right, *dark])
+    return _build_observations([*failed, *bright, *right, *dark])
 
 
-def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
+def _choose_one_per_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
     """Return the first image of each prompt. Further seeds show the same."""
     found: dict[str, CheckImage] = {}
     for each in images:
@@ -101,7 +101,7 @@ def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
     return list(found.values())
 
 
-def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
+def _build_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
     """Return images of a check as observations titled by their prompts."""
     return tuple(
         Observation(

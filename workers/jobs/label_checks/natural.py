@@ -25,7 +25,7 @@ from workers.jobs.label_checks.parts import fuzz
 from workers.jobs.label_checks.people import list_asked, read_answers
 from workers.jobs.label_checks.sampling import draw_images, judge_enough_images
 from workers.jobs.label_checks.subject import CheckedUnit
-from workers.jobs.label_checks.vlm_judge import look
+from workers.jobs.label_checks.vlm_judge import judge_images
 from workers.lab.measured_splits import PILOT
 from workers.metrics.members import score_members
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
@@ -72,7 +72,7 @@ def check_natural(
     scores = score_natural(held.activations, said.answers, said.weights, threshold=threshold, seed=seed)
     references = FloorSource(check, unit, held, said, scores)
     floors = references.measure_floors(progress)
-    bright, dark = _surprises(unit, held, said, progress)
+    bright, dark = _find_surprises(unit, held, said, progress)
     kept = _choose_kept(said)
     found = NaturalResult(
         dataset=check.dataset,
@@ -124,7 +124,7 @@ def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
     return places[(places < PILOT) | (said.answers >= PRESENT)]
 
 
-def _surprises(
+def _find_surprises(
     unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
     """Return the brightest images that do not show the label, and the darkest that do, stored and masked."""
@@ -155,5 +155,5 @@ def _judge_presence(
         return held, read_answers(check, held.positions)
     if named == BACKBONE:
         held, weights = draw_images(check, unit, pilot, progress)
-        return held, look(check, check.text, held, weights, progress)
+        return held, judge_images(check, check.text, held, weights, progress)
     return judge_enough_images(check, unit, named, pilot, progress)

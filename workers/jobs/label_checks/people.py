@@ -44,7 +44,7 @@ PRESENCE = {ConceptChoice.YES.value: 1.0, ConceptChoice.NO.value: 0.0}
 """Value of an answer. "Cannot tell" has none."""
 
 
-def must_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
+def has_to_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
     """True if people still have to answer. Asks them the first time. Raises MissingPart if the dataset has no natural
     images, Cancelled, and the errors of a broken generator."""
     if not check.questions.exists():

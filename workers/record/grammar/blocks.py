@@ -114,7 +114,7 @@ def _split_line(line: str, within: str, quoted: list[str]) -> Iterator[tuple[str
         if marks.enclose(before):
             continue
         concludes = within in CONCLUDING and _name_tag(each) in CONCLUDING
-        if not (tag or concludes or _ends_a_clause(before)):
+        if not (tag or concludes or _is_clause_end(before)):
             quoted.append(_name_tag(each))
             continue
         yield tag, line[start : each.start()]
@@ -127,7 +127,7 @@ def _name_tag(match: re.Match[str]) -> str:
     return "HYPOTHESIS LIST" if name == "HYPOTHESES" else name
 
 
-def _ends_a_clause(before: str) -> bool:
+def _is_clause_end(before: str) -> bool:
     return before.rstrip(" \t*_")[-1:] in _CLAUSE_ENDS if before.strip() else False
 
 
@@ -154,7 +154,7 @@ def read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: b
     An unclosed fence extends to the end, or to the first tag if `may_end` is set.
     """
     indent, marker, words = len(opening.group(1)), opening.group(2), opening.group(3).lower().split()
-    end = next((n for n in range(at, len(lines)) if _closes(lines[n], marker, indent)), None)
+    end = next((n for n in range(at, len(lines)) if _is_closing(lines[n], marker, indent)), None)
     closed = end is not None
     if end is None:
         tags = (n for n in range(at, len(lines)) if may_end and _WITHIN.match(lines[n].lstrip()))
@@ -165,7 +165,7 @@ def read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: b
     return Fence(words[0] if words else "", "\n".join(body), raw, closed), after
 
 
-def _closes(line: str, marker: str, indent: int) -> bool:
+def _is_closing(line: str, marker: str, indent: int) -> bool:
     """True if the line ends the fence. A more indented one is part of the program, such as a fence in a docstring."""
     bare = line.strip()
     deeper = len(line) - len(line.lstrip()) - indent

@@ -81,7 +81,7 @@ def is_answer(code: str) -> bool:
 def is_program(words: str) -> bool:
     """True if the words are Python that does something, not only a name, number or text."""
     tree = _parse(dedent(words))
-    return tree is not None and any(_does_something(node) for node in tree.body)
+    return tree is not None and any(_has_effect(node) for node in tree.body)
 
 
 def _is_python(code: str) -> bool:
@@ -165,7 +165,7 @@ def _python_lines(lines: Sequence[str]) -> int:
     return 0
 
 
-def _does_something(node: ast.stmt) -> bool:
+def _has_effect(node: ast.stmt) -> bool:
     """True if a statement is more than a word, number, text or JSON, which are valid Python too."""
     idle = ast.Name | ast.Constant | ast.Tuple | ast.Dict | ast.List
     return not (isinstance(node, ast.Expr) and isinstance(node.value, idle))

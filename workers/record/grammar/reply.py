@@ -130,12 +130,12 @@ def _parse(text: str) -> Parsed:
     # Tags that were taken for words, where they may have been meant
     missed = dict.fromkeys(tag for tag in quoted if code is None and (not conclusion or tag in CONCLUDING))
     unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
-    readings = [*program.remarks, *unread, *_left_out(hypotheses, by_tag)]
+    readings = [*program.remarks, *unread, *_list_left_out(hypotheses, by_tag)]
     tags = tuple(tag for tag, parts in by_tag.items() if any(parts))
     return Parsed(words, _number_hypotheses(hypotheses), code, conclusion, tags, "\n\n".join(thoughts), tuple(readings))
 
 
-def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
+def _list_left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
     given = ("hypotheses", len(hypotheses), MAX_HYPOTHESES), ("labels", len(by_tag.get("LABEL", ())), MAX_LABELS)
     return [f"Only the first {most} of your {count} {what} were kept." for what, count, most in given if count > most]
 
@@ -151,7 +151,7 @@ def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis],
     """
     form = _form(lines)
     if form is None:
-        found, rest = _first_paragraph(lines) if alone else ([], list(lines))
+        found, rest = _split_first_paragraph(lines) if alone else ([], list(lines))
         words = " ".join(line.strip() for line in found)
         return ([_hypothesis(0, words)] if _clean(words) else []), rest
     before: list[str] = []
@@ -225,7 +225,7 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
 # --- conclusions ----------------------------------------------------------------------------------
 
 
-def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+def _split_first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the lines up to the first blank one after words, and the rest."""
     start = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
@@ -234,7 +234,7 @@ def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], list[str]]:
     """Return the lines that hold labels, and the rest. A line that starts in lower case continues a label."""
-    found, rest = _first_paragraph(lines)
+    found, rest = _split_first_paragraph(lines)
     if several or _form(found[:1]):
         return found, rest
     end = next((place for place, line in enumerate(found) if place and line.strip()[:1].isupper()), len(found))

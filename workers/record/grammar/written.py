@@ -61,19 +61,19 @@ def find_problems(draft: ReplyFields, task: str) -> dict[str, str]:
         return {"program": NO_PROGRAM}
     if draft["what"] == "conclusion" and not (reply.description or reply.bias or reply.labels):
         return {"description" if "description" in tasks.find_task(task).answer[:1] else "labels": NO_CONCLUSION}
-    if _comes_back(reply):
+    if _is_parsed_back(reply):
         return {}
     filled = [each.name for each in fields(reply) if getattr(reply, each.name)]
-    return {name: MISREAD for name in filled if not _stands_alone(reply, name)} or {"prose": MISREAD}
+    return {name: MISREAD for name in filled if not _is_independent(reply, name)} or {"prose": MISREAD}
 
 
-def _stands_alone(reply: Written, name: str) -> bool:
+def _is_independent(reply: Written, name: str) -> bool:
     """True if this part parses back by itself and does not change what follows it."""
     alone = Written(**{name: getattr(reply, name)})
-    return _comes_back(alone) and (name == "labels" or _comes_back(replace(alone, labels=("what follows",))))
+    return _is_parsed_back(alone) and (name == "labels" or _is_parsed_back(replace(alone, labels=("what follows",))))
 
 
-def _comes_back(reply: Written) -> bool:
+def _is_parsed_back(reply: Written) -> bool:
     """True if the reply parses into the parts that it was made of."""
     found = parse(write(reply))
     conclusion = found.conclusion

@@ -172,7 +172,7 @@ def _build_surface(glb: Glb, use: _Use, textures: Textures) -> Surface:
     points = read_vectors(glb, primitive.attributes["POSITION"], ("VEC3",), count)
     faces = _read_faces(glb, primitive, count)
     base = _find_colour(glb, primitive)
-    colours = _to_screen(_read_colours(glb, primitive, count) * np.array(base.base_color_factor[:3]))
+    colours = _project_to_screen(_read_colours(glb, primitive, count) * np.array(base.base_color_factor[:3]))
     used = base.base_color_texture
     places = None if used is None else _read_places(glb, primitive, used.tex_coord, count)
     image = textures.load(used) if used is not None and places is not None else None
@@ -222,7 +222,7 @@ def _read_normals(glb: Glb, primitive: Primitive, matrix: Floats, count: int) ->
     # The cofactors are the inverse, transposed, times the determinant: they exist for flat matrices too
     cofactors = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
     sign = -1.0 if np.dot(a, np.cross(b, c)) < 0 else 1.0
-    return _to_length_one(_turn_up(np.einsum("ij,nj->ni", cofactors, normals) * sign))
+    return _normalize_length(_turn_up(np.einsum("ij,nj->ni", cofactors, normals) * sign))
 
 
 def _flatten(surface: Surface) -> Surface:
@@ -231,7 +231,7 @@ def _flatten(surface: Surface) -> Surface:
     points = surface.points[at]
     a, b, c = (points[k::3] for k in range(3))
     with np.errstate(over="ignore", invalid="ignore"):
-        normals = _to_length_one(np.cross(b - a, c - a)).repeat(3, axis=0)
+        normals = _normalize_length(np.cross(b - a, c - a)).repeat(3, axis=0)
     places = None if surface.places is None else surface.places[at]
     faces = np.arange(len(at)).reshape(-1, 3)
     return Surface(points, normals, surface.colours[at], faces, places, surface.texture)
@@ -241,10 +241,10 @@ def _turn_up(vectors: Floats) -> Floats:
     return vectors[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
 
 
-def _to_length_one(vectors: Floats) -> Floats:
+def _normalize_length(vectors: Floats) -> Floats:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
 
 
-def _to_screen(colours: Floats) -> Floats:
+def _project_to_screen(colours: Floats) -> Floats:
     """Convert linear light, as in glTF's factors and vertex colours, to screen values."""
     return np.clip(colours, 0, 1) ** (1 / 2.2)

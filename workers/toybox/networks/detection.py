@@ -92,13 +92,13 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
     return found
 
 
-def connected_regions(mask: Bools) -> Iterator[Bools]:
+def find_regions(mask: Bools) -> Iterator[Bools]:
     """Yield the connected regions of a mask. Pixels connect by their edges."""
     left = mask.copy()
     while left.any():
         seed = np.zeros_like(mask)
         seed.flat[left.argmax()] = True
-        patch = _grow(seed, left)
+        patch = _grow_region(seed, left)
         left &= ~patch
         yield patch
 
@@ -111,7 +111,7 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     if not odd.any():
         return _bright(pixels.max(axis=2), line, int(255 * DIMMED_BRIGHTNESS))
     bright = np.zeros_like(line)
-    for patch in connected_regions(~line):
+    for patch in find_regions(~line):
         if odd[patch].any():
             bright |= patch
     return bright
@@ -127,7 +127,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     reach = max(1, round(min(line.shape) / 128))
     around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widen(line, 2 * reach)
     bright = np.zeros_like(line)
-    for patch in connected_regions(~line):
+    for patch in find_regions(~line):
         edge = patch & near
         if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
             bright |= patch
@@ -141,7 +141,7 @@ def _find_things(
     inside: list[DetectedThing] = []
     around: list[DetectedThing] = []
     for kind in np.unique(noun[noun > 0]):
-        for patch in connected_regions(noun == kind):
+        for patch in find_regions(noun == kind):
             for part in split_by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS:
@@ -159,7 +159,7 @@ def split_by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
 
 
-def _grow(seed: Bools, room: Bools) -> Bools:
+def _grow_region(seed: Bools, room: Bools) -> Bools:
     """Return all of `room` that is connected by edges with a pixel of `seed`."""
     region = seed & room
     while True:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from workers.errors import MachineryError
 from workers.files import atomic_write
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 
 INPUT = 96
 """Side in pixels of the networks' square input."""
@@ -65,7 +65,7 @@ def preprocess(images: Sequence[Image.Image]) -> Tensor:
     def fill(at: int) -> None:
         pixels[at] = np.asarray(images[at].convert("RGB").resize((INPUT, INPUT), Image.Resampling.BILINEAR))
 
-    in_parallel(fill, range(len(images)))
+    map_in_parallel(fill, range(len(images)))
     return normalise(torch.from_numpy(pixels))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
@@ -21,7 +21,7 @@ from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
 from workers.toybox.world.prompts import caption
 
-_SHOWN = 96
+_MAX_IMAGES = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
 _FRESH = 160
@@ -191,7 +191,7 @@ def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
-    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("contexts", _MAX_IMAGES), view.rng("contexts"))
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
@@ -204,7 +204,7 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [each.context for each in _find_suspects(view, known)]
     plan = {}
-    for scene in designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
+    for scene in designs.build_single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
         if edits := [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]:
             plan[caption(scene)] = edits
     prose = (
@@ -217,7 +217,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
 
 def _check(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [_phrase_in(known, each.context) for each in _find_confirmed(view, known)]
-    scenes = designs.single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
     prose = (
         f"What made me look at {', '.join(contexts)} cannot test them. So I draw {known.phrase()} afresh, everything "
         f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
@@ -227,7 +227,7 @@ def _check(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(prose, _hypotheses(view, known), code, [("BIAS", stated)])
 
 
-def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
+def _hypotheses(view: ScientistView, known: Concept) -> list[ReportedHypothesis]:
     """Return one hypothesis per suspect after those already listed. One that edits or fresh images do not confirm is
     refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
@@ -237,7 +237,7 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
         borne_out = found.claimed if found.checked else found.confirmed
         status = "open" if not tested else "supported" if borne_out else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = ListedHypothesis(number, text, status, _write_figures(found))
+        listed[text] = ReportedHypothesis(number, text, status, _write_figures(found))
     return list(listed.values())
 
 

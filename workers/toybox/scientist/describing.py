@@ -46,7 +46,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
     if view.due("screen"):
         return plan_screening(view)
     if view.quiet and not view.pairs and view.due("crowd"):
-        return _crowd(view)
+        return _describe_crowd(view)
     return _plan_tests(view)
 
 
@@ -62,7 +62,7 @@ def _plan_tests(view: ScientistView) -> PlannedReply:
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
     if view.case.has("edit_images") and view.due("pare", _PARINGS + again) and (doubts := _list_doubts(view)):
-        return _pare(view, doubts)
+        return _shorten_label(view, doubts)
     if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
@@ -83,7 +83,7 @@ def plan_screening(view: ScientistView) -> PlannedReply:
         "one toy": designs.balanced_scenes(rng, [1] * each),
         "three toys": designs.balanced_scenes(rng, [3] * each),
     }
-    prose = findings.of_exemplars(view) + (
+    prose = findings.describe_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
         f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
     )
@@ -91,7 +91,7 @@ def plan_screening(view: ScientistView) -> PlannedReply:
     return _move(view, prose, replies.draw_program("screen", purpose, groups))
 
 
-def _crowd(view: ScientistView) -> PlannedReply:
+def _describe_crowd(view: ScientistView) -> PlannedReply:
     scenes = designs.balanced_scenes(view.rng("crowd"), [_CROWD] * view.fewer("crowd", _CROWDED))
     prose = (
         "Hardly anything drove the unit so far. It may want several things together, so I fill the scenes: "
@@ -117,11 +117,11 @@ def _refine(view: ScientistView) -> PlannedReply:
     candidates = list(dict.fromkeys(every))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
-        f"{concept.phrase()}, and hard negatives": designs.matching_scenes((concept,), each, rng)
+        f"{concept.phrase()}, and hard negatives": designs.build_matching_scenes((concept,), each, rng)
         + designs.hard_negatives((concept,), each // 2, rng)
         for concept in candidates
     }
-    prose = findings.of_screening(view) + (
+    prose = findings.describe_screening(view) + (
         "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
         f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
@@ -131,7 +131,7 @@ def _refine(view: ScientistView) -> PlannedReply:
 def _seek(view: ScientistView) -> PlannedReply:
     label = view.labels[0]
     scenes = designs.scenes_without(label, view.fewer("seek", _SOUGHT), _BESIDE, view.rng("seek"))
-    prose = findings.of_leading(view) + (
+    prose = findings.describe_leading(view) + (
         f"\n\nOne cause is no proof that there is no other. So I look for images that are bright without it: "
         f"{len(scenes)} scenes of {_BESIDE} toys each that {phrase_label(label)} does not describe."
     )
@@ -153,9 +153,9 @@ def _list_editable(view: ScientistView) -> list[Concept]:
 def _edit(view: ScientistView) -> PlannedReply:
     rng, concepts = view.rng("edit"), _list_editable(view)
     count = view.fewer("edit", _EDITED)
-    scenes = designs.edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
+    scenes = designs.build_edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
     plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
-    prose = findings.of_search(view) + (
+    prose = findings.describe_search(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
         "property at a time, everything else staying as it is."
     )
@@ -170,16 +170,16 @@ def _list_doubts(view: ScientistView) -> list[tuple[Concept, Concept]]:
     return [each for each in list_untested(view.labels[0], view.evidence) if each[0] in editable][:_DOUBTS]
 
 
-def _pare(view: ScientistView, doubts: Sequence[tuple[Concept, Concept]]) -> PlannedReply:
+def _shorten_label(view: ScientistView, doubts: Sequence[tuple[Concept, Concept]]) -> PlannedReply:
     rng = view.rng("pare")
     plan: dict[str, list[str]] = {}
     for concept in dict.fromkeys(concept for concept, _ in doubts):
         lacking = [wider for each, wider in doubts if each == concept]
-        for scene in designs.edited_scenes([concept] * view.fewer("pare", _PAIRED), rng):
+        for scene in designs.build_edited_scenes([concept] * view.fewer("pare", _PAIRED), rng):
             plan[caption(scene)] = [
                 edit for wider in lacking for edit in designs.write_lacking_edits(scene, concept, wider, rng)
             ]
-    prose = findings.of_edits(view) + (
+    prose = findings.describe_edits(view) + (
         f"\n\nDoes {phrase_label(view.labels[0])} say more than the unit needs? I take from fresh images one thing "
         "at a time that it says, and nothing else: what makes no difference goes."
     )
@@ -197,10 +197,10 @@ def _validate(view: ScientistView) -> PlannedReply:
     each = view.fewer("validate", 10)
     groups: dict[str, list[Scene]] = {}
     for label in labels:
-        groups[phrase_label(label)] = designs.matching_scenes(label, each, rng)
+        groups[phrase_label(label)] = designs.build_matching_scenes(label, each, rng)
         groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each * 3 // 5, rng)
     groups["none of these"] = designs.negatives(labels, each, rng)
-    prose = findings.of_edits(view) + (
+    prose = findings.describe_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "
         f"it, and scenes that none describes. The labels: {'; '.join(phrase_label(label) for label in labels)}."
     )

@@ -47,7 +47,7 @@ def balanced_scenes(rng: random.Random, sizes: Iterable[int]) -> list[Scene]:
     return [decks.scene([decks.kind() for _ in range(size)]) for size in sizes]
 
 
-def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
+def build_single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
     """Return `each` scenes of one thing for each concept, balanced in everything else."""
     decks = BalancedSampler(rng)
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
@@ -59,7 +59,7 @@ def scenes_without(label: Label, count: int, things: int, rng: random.Random) ->
     return [scene for scene in drawn if not matches_any(label, scene)][:count]
 
 
-def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
+def build_edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
     """Return a scene of each concept with only its things, the thing to edit first."""
     decks = BalancedSampler(rng)
     partners = [[decks.kind(concept.partner)] if concept.partner else [] for concept in concepts]
@@ -67,7 +67,7 @@ def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene
     return [decks.scene(each, concept) for each, concept in zip(kinds, concepts, strict=True)]
 
 
-def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
+def build_matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Return scenes that the label describes, spread over its alternatives, usually with other toys."""
     return [label[place % len(label)].sample(rng) for place in range(count)]
 
@@ -103,7 +103,7 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
 
 
 def write_lacking_edits(scene: Scene, concept: Concept, wider: Concept, rng: random.Random) -> list[str]:
-    """Return the instruction that removes from a scene of `edited_scenes` what the wider concept does not say, if
+    """Return the instruction that removes from a scene of `build_edited_scenes` what the wider concept does not say, if
     one can."""
     if concept.partner and not wider.partner:
         return [f"remove the {scene.things[1].noun}"]

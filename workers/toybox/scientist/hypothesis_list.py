@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workers.toybox.scientist.idle import find_idle
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label
 from workers.toybox.world.concepts import parse_label, phrase_label
 
@@ -22,8 +22,8 @@ _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
 
 
 def update_hypotheses(
-    before: Sequence[ListedHypothesis], leading: Sequence[Label], evidence: TrialEvidence
-) -> list[ListedHypothesis]:
+    before: Sequence[ReportedHypothesis], leading: Sequence[Label], evidence: TrialEvidence
+) -> list[ReportedHypothesis]:
     """Return the old hypotheses judged again, and the leading labels that are not among them."""
     judged = [_judge(each, evidence) for each in before]
     known = {_parse_hypothesis(each.text) for each in before}
@@ -31,7 +31,7 @@ def update_hypotheses(
     for label in leading:
         if label not in known and len(judged) < _MAX_HYPOTHESES:
             number += 1
-            judged.append(_judge(ListedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
+            judged.append(_judge(ReportedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
     return judged
 
 
@@ -40,7 +40,7 @@ def _parse_hypothesis(text: str) -> Label:
     return normalize_label(parse_label(_SUBJECT.sub("", text)))
 
 
-def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypothesis:
+def _judge(hypothesis: ReportedHypothesis, evidence: TrialEvidence) -> ReportedHypothesis:
     label = _parse_hypothesis(hypothesis.text)
     if not label or not len(evidence):
         return hypothesis

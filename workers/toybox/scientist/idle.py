@@ -48,7 +48,7 @@ class IdleWords:
         )
 
 
-def pare_label(label: Label, evidence: TrialEvidence) -> Label:
+def remove_idle_parts(label: Label, evidence: TrialEvidence) -> Label:
     """Return the label without what pairs of images show to be idle, one part after the other."""
     pared = label
     while found := next((each for each in _list_idle_pairs(pared, evidence)), None):

@@ -50,7 +50,7 @@ class ExperimentReport:
 
 
 @dataclass(frozen=True)
-class ListedHypothesis:
+class ReportedHypothesis:
     """A line of a list with its status."""
 
     number: int
@@ -68,7 +68,7 @@ class ConversationState:
     reports: tuple[ExperimentReport, ...] = ()
     exemplar_mean: float | None = None
     """Mean activation of the exemplars, once seen."""
-    hypotheses: tuple[ListedHypothesis, ...] = ()
+    hypotheses: tuple[ReportedHypothesis, ...] = ()
     """As last written by any author, including refuted ones."""
     must_conclude: bool = False
     """The last message asks for the final answer."""
@@ -91,7 +91,7 @@ class ConversationState:
 def read_conversation(messages: Sequence[Message]) -> ConversationState:
     """Return the case as the conversation tells it, from the first message to the last."""
     reports: list[ExperimentReport] = []
-    hypotheses: dict[int, ListedHypothesis] = {}
+    hypotheses: dict[int, ReportedHypothesis] = {}
     exemplar_mean: float | None = None
     task, question, step = "", "", ""
     for message in messages:
@@ -103,7 +103,7 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
             found = _STEP.search(text)
             step = found.group(1) if found else ""
             for number, words, status, reason in _HYPOTHESIS.findall(text):
-                hypotheses[int(number)] = ListedHypothesis(int(number), words.strip(), status or "open", reason)
+                hypotheses[int(number)] = ReportedHypothesis(int(number), words.strip(), status or "open", reason)
         elif message.role == "user" and (report := _report(text, step)):
             reports.append(report)
             mean = _EXEMPLAR_MEAN.search(text)

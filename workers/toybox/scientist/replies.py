@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import Scene
 
@@ -82,7 +82,7 @@ class PlannedReply:
     """One reply: prose, then either a program or a conclusion as (tag, text)."""
 
     prose: str
-    hypotheses: Sequence[ListedHypothesis] = ()
+    hypotheses: Sequence[ReportedHypothesis] = ()
     code: str = ""
     conclusion: Sequence[tuple[str, str]] = ()
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept
@@ -118,7 +118,7 @@ def _cross(view: ScientistView, step: str) -> PlannedReply:
     rng, (nouns, grounds) = view.rng(step), _find_named(view)
     each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
+    groups = {"classes in settings": designs.build_single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
     if step == "cross":
         hypotheses = list(view.case.hypotheses)
         prose = (
@@ -144,7 +144,7 @@ def _table(view: ScientistView) -> ResponseTable:
     return ResponseTable(np.array(means).reshape(len(nouns), len(grounds)), nouns, grounds, count)
 
 
-def _signs(table: ResponseTable) -> list[str]:
+def _list_signs(table: ResponseTable) -> list[str]:
     """Return signs of spurious features, each a sentence with its figures."""
     signs = []
     if table.passed:
@@ -158,13 +158,13 @@ def _signs(table: ResponseTable) -> list[str]:
     return signs
 
 
-def _hypotheses(table: ResponseTable) -> list[ListedHypothesis]:
-    signs = _signs(table)
+def _hypotheses(table: ResponseTable) -> list[ReportedHypothesis]:
+    signs = _list_signs(table)
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        ListedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
-        ListedHypothesis(2, "the system relies on something else than one class", other, reason),
+        ReportedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
+        ReportedHypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 
 
@@ -188,7 +188,7 @@ def _conclude(view: ScientistView) -> PlannedReply:
             "class. In doubt: SPURIOUS."
         )
         return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
-    signs = _signs(table)
+    signs = _list_signs(table)
     reasons = [_write_figures(table), *signs]
     if not signs:
         reasons.append(f"In every setting they have the highest mean, so it is selective to {plural(table.own)}.")

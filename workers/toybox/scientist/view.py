@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from workers.toybox.scientist.idle import pare_label
+from workers.toybox.scientist.idle import remove_idle_parts
 from workers.toybox.scientist.reading import ConversationState
 from workers.toybox.scientist.scoring import (
     ALTERNATIVES,
@@ -115,7 +115,7 @@ class ScientistView:
             return list(dict.fromkeys((*suggested, *(normalize_label((concept,)) for concept in hints))))
         found = search_labels(self.evidence, [*hints, *self.suggested, *self.pairs])
         oriented = dict.fromkeys(normalize_label(tuple(map(self._orient, label))) for label in found)
-        return list(dict.fromkeys(pare_label(label, self.evidence) for label in list(oriented)[:_PARED]))
+        return list(dict.fromkeys(remove_idle_parts(label, self.evidence) for label in list(oriented)[:_PARED]))
 
     @cached_property
     def pairs(self) -> list[Concept]:

@@ -18,7 +18,7 @@ from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
 from workers.hub import file_fingerprint
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable, probabilities
 from workers.vision_models.classifier.network import load_classifier, normalise, read_card, resize
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -71,7 +71,7 @@ class TrainedClassifier:
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [layer.name for layer in self.layers()])
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 

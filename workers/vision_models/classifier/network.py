@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from workers.errors import MissingPart
 from workers.files import atomic_write
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.vision_models.torchvision_resnet.network import STAGES, BasicBlock, ResNet
 
 DROPOUT = 0.1
@@ -165,7 +165,7 @@ def resize(images: Sequence[Image.Image], shape: str) -> NDArray[np.uint8]:
     def fill(at: int) -> None:
         pixels[at] = np.asarray(images[at].convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
 
-    in_parallel(fill, range(len(images)))
+    map_in_parallel(fill, range(len(images)))
     return pixels
 
 

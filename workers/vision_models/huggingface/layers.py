@@ -23,10 +23,10 @@ from workers.vision_models.huggingface.tensors import (
     Size,
     TensorLayout,
     TokenLayouts,
+    convert_to_maps,
     count_units,
     find_layout,
     tensor_in,
-    to_maps,
 )
 
 LOGITS = "logits"
@@ -119,7 +119,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
         if tensor is not None and layout:
             info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, layout))
             found[path] = LayerTap(info, layout)
-            if to_maps(tensor, layout)[0, 0].numel() > 1:
+            if convert_to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
     if chosen:
         taps = {

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from workers.errors import MissingPart
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.protocols import WHOLE_IMAGE, Box
 from workers.vision_models.huggingface.checkpoint import silence_transformers
 
@@ -46,7 +46,7 @@ class ImagePreparation:
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Return (batch, 3, height, width) on the CPU: bytes if `normalised` has work left, else floats."""
-        return torch.stack(in_parallel(self._one, images))
+        return torch.stack(map_in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor, precision: torch.dtype) -> torch.Tensor:
         """Convert the result of `pixels`, on any device, to the network's input."""
@@ -62,8 +62,8 @@ class ImagePreparation:
             return WHOLE_IMAGE
         red, green, blue = ramps
         known = blue > 127  # padding is black
-        left, right = _ends(red, known.any(0), axis=0)
-        top, bottom = _ends(green, known.any(1), axis=1)
+        left, right = _find_ends(red, known.any(0), axis=0)
+        top, bottom = _find_ends(green, known.any(1), axis=1)
         return left, top, right, bottom
 
     def _one(self, image: Image.Image) -> torch.Tensor:
@@ -139,7 +139,7 @@ def _make_ramps(size: tuple[int, int]) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def _ends(ramp: np.ndarray[Any, Any], known: np.ndarray[Any, Any], axis: int) -> tuple[float, float]:
+def _find_ends(ramp: np.ndarray[Any, Any], known: np.ndarray[Any, Any], axis: int) -> tuple[float, float]:
     """Return where the first pixel of a prepared ramp starts and the last one ends, as shares of the image's side."""
     middle = ramp.shape[axis] // 2
     values = ramp.take(middle, axis=axis) / 255

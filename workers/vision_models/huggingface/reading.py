@@ -14,7 +14,7 @@ import torch
 from workers.errors import MachineryError, MissingPart
 from workers.protocols import Rewrite, probabilities
 from workers.vision_models.huggingface.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
-from workers.vision_models.huggingface.tensors import tensor_in, to_maps
+from workers.vision_models.huggingface.tensors import convert_to_maps, tensor_in
 from workers.weights import check_finite
 
 
@@ -26,7 +26,7 @@ def read_layers(
 
     def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
         def copy_output(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
-            maps = to_maps(output, tap.layout)
+            maps = convert_to_maps(output, tap.layout)
             found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
 
         return copy_output
@@ -57,7 +57,7 @@ def read_output(
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
         def replace_maps(output: torch.Tensor) -> torch.Tensor:
             new = output.clone()
-            maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
+            maps = convert_to_maps(new, tap.layout)  # a view: what is written there stands in `new`
             maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
             return new
 
@@ -96,7 +96,7 @@ def grad_cam(
     with torch.enable_grad(), _hook(network, [(tap, grow)]):
         logits = network(**forward_arguments(network, pixels)).logits.float()
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
-    activations, slopes = (to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
+    activations, slopes = (convert_to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
     check_finite(shares, LOGITS, model)

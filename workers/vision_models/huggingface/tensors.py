@@ -107,7 +107,7 @@ def count_units(output: torch.Tensor, layout: TensorLayout) -> int:
     return output.shape[1] if layout.form == "first" else output.shape[-1]
 
 
-def to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
+def convert_to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
     """Return a view of the output as maps (batch, units, height, width), without tokens that have no place."""
     if layout.form == "first":
         return output

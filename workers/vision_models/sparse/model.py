@@ -18,7 +18,7 @@ from PIL.Image import Image
 
 from workers import registry
 from workers.errors import MachineryError, MissingPart, RequestError
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import (
     Box,
     LabSettings,
@@ -133,7 +133,7 @@ class SparseModel:
         below = cast("RewritableModel", self._below)
         if rewrite is None and self._keeps_error:
             return below.outputs(images, layer, gradients=gradients)
-        with self.lift(rewrite or _keep) as replace:
+        with self.lift(rewrite or _keep_copy) as replace:
             return below.outputs(images, layer, replace, gradients=gradients)
 
     @contextmanager
@@ -164,7 +164,7 @@ class SparseModel:
 
     def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         self._check_file()
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
         return torch.cat(parts) if parts else self._encode([], latents)
 
     def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
@@ -178,7 +178,7 @@ class SparseModel:
         return active.reshape(batch, height, width, active.shape[1]).permute(0, 3, 1, 2).contiguous()
 
 
-def _keep(maps: torch.Tensor) -> torch.Tensor:
+def _keep_copy(maps: torch.Tensor) -> torch.Tensor:
     return maps
 
 

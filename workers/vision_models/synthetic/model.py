@@ -60,7 +60,7 @@ class SyntheticModel:
         self.name = f"synthetic:{detector.name}"
         made = f"{table} {GRID} {f'{PUBLISHED_SIDE} {PUBLISHED_STEPS}' if published else REACH}"
         self.revision = f"{detector.revision}-{sha256(made.encode()).hexdigest()[:8]}"
-        self._on_grid = _dilated_as_published if published else _on_grid
+        self._on_grid = _dilate_as_published if published else _resize_to_grid
         self._detector = detector
         self._table = table
         self._batch_size = batch_size
@@ -98,7 +98,7 @@ class SyntheticModel:
         return found
 
 
-def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _resize_to_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return the union of the masks, dilated, (56, 56). A cell belongs to a mask if any of its pixels does."""
     cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
     together = torch.stack(cells).amax(0)  # (1, 56, 56)
@@ -106,7 +106,7 @@ def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     return wide[0].numpy() > 0
 
 
-def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _dilate_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return the same, (56, 56), dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
     pool, side = torch.nn.functional.max_pool2d, (PUBLISHED_SIDE, PUBLISHED_SIDE)
     scaled = [torch.nn.functional.interpolate(torch.from_numpy(mask).float()[None, None], side) for mask in masks]
