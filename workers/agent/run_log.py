@@ -9,10 +9,7 @@ from workers.record.events import Event, Payload
 
 
 class RunLog(Protocol):
-    """Records a run step by step. The loop's only way to the outside.
-
-    `jobs.run_log` implements it with the database.
-    """
+    """Records a run step by step. The loop's only way to the outside; `jobs/run_log.py` implements it."""
 
     @property
     def known(self) -> RunState:
