@@ -67,8 +67,7 @@ class Collector:
         url = f"{self.address.rstrip('/')}/v1/traces"
         times = (CONNECT_TIMEOUT, ANSWER_TIMEOUT)
         try:
-            # The body of the answer is not read, so its length does not matter
-            # No redirects: the headers may contain a key that is meant for this address alone.
+            # The body of the answer is not read, so its length does not matter. No redirects: headers may contain a key
             with requests.post(url, body, headers=headers, timeout=times, allow_redirects=False, stream=True) as answer:
                 code = answer.status_code
         except requests.RequestException as error:
