@@ -129,7 +129,8 @@ def _find_missing(place: Path, group: tuple[str, ...]) -> str:
 
 
 def _list_shards(path: Path) -> list[str]:
-    """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
+    """Return names of the files that an index lists; none for any other file. Raises MissingPart for a damaged
+    index."""
     if not path.name.endswith(".index.json") or not path.is_file():
         return []
     try:

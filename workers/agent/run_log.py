@@ -25,10 +25,10 @@ class RunLog(Protocol):
         """
 
     def state(self) -> bytes:
-        """What the last recorded experiment left."""
+        """Return what the last recorded experiment left."""
 
     def seconds(self) -> float:
-        """Seconds of work on this run so far, the present round included."""
+        """Return the seconds of work on this run so far, the present round included."""
 
     def draft(self, text: str) -> None:
         """Show the reply under way, complete so far; empty clears it. Cheap enough to call for every word."""

@@ -234,7 +234,7 @@ class RunState:
 
 
 def list_own(result: ExperimentEnded) -> list[float]:
-    """Activations of images that are not exemplars; in older records, of the images that were logged."""
+    """Return activations of images that are not exemplars; in older records, of the images that were logged."""
     # Older records have no `measured`.
     if result.measured:
         return [] if result.best is None else [result.best]

@@ -52,7 +52,7 @@ def add_tests(end: Ended, payloads: Sequence[Payload]) -> Ended:
 def check_statements(
     text: str, experiments: Mapping[int, Sequence[Observation]], stated: Sequence[StatedBias] = ()
 ) -> list[BiasStatement]:
-    """The statements in a conclusion, the greatest effect first, each tested on what the run logged.
+    """Return the statements in a conclusion, the greatest effect first, each tested on what the run logged.
 
     `experiments` are the observations of each, by its number, in order. `stated` are the run's statements, each when it
     was first made: on new images they are one family of tests, from which a conclusion reports.
@@ -99,7 +99,7 @@ def _measure(
 
 
 def _list_cases(rows: Sequence[Observation]) -> Floats:
-    """The mean activation of the images of each prompt, (prompts,)."""
+    """Return the mean activation of the images of each prompt, (prompts,)."""
     by_prompt: dict[str, list[float]] = defaultdict(list)
     for each in rows:
         if math.isfinite(each.activation):
@@ -120,7 +120,7 @@ def _count_contexts(rows: Sequence[Observation]) -> int:
 
 
 def _standardise(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """Hedges' g and its standard error (Hedges and Olkin 1985); 0 where nothing varies at all."""
+    """Return Hedges' g and its standard error (Hedges and Olkin 1985); 0 if nothing varies at all."""
     first, second = len(inside), len(outside)
     freedom = first + second - 2
     pooled = math.sqrt(((first - 1) * inside.var(ddof=1) + (second - 1) * outside.var(ddof=1)) / freedom)
@@ -131,7 +131,7 @@ def _standardise(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 
 def _permute(inside: Floats, outside: Floats) -> float:
-    """Two-sided p; the same for the same images."""
+    """Return two-sided p; the same for the same images."""
     found = stats.permutation_test(
         (inside, outside),
         lambda one, two, axis: one.mean(axis) - two.mean(axis),

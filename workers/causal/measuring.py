@@ -147,13 +147,13 @@ class _OutputReader:
         self._progress = progress
 
     def read_means(self) -> PlaceMeans:
-        """The mean of every unit over all places."""
+        """Return the mean of every unit over all places."""
         means = PlaceMeans()
         self._walk(f"Reading the means of {self._layer}", lambda batch: self._run(batch, means.read))
         return means
 
     def read(self, rewrites: Mapping[str, Rewrite]) -> dict[str, Tensor]:
-        """Outputs (images, outputs) by name: the model's own, and those of each rewrite."""
+        """Return outputs (images, outputs) by name: the model's own, and those of each rewrite."""
         parts: dict[str, list[Tensor]] = {name: [] for name in (_OWN, *rewrites)}
 
         def look(batch: Sequence[Any]) -> None:

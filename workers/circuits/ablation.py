@@ -40,8 +40,8 @@ class AblatedLogit:
         return float(found.double().mean())
 
     def read_gradient(self, share: float) -> Floats:
-        """What the logit gains by each unit (units,) on the way from its mean to its own activation, by the gradient at
-        this share of the way: summed over places, the mean over images."""
+        """Return what the logit gains by each unit (units,) on the way from its mean to its own activation, by the
+        gradient at this share of the way: summed over places, the mean over images."""
         ways: list[Tensor] = []
         points: list[Tensor] = []
 
@@ -68,8 +68,9 @@ def find_effects(logit: AblatedLogit, units: Sequence[int], what: str, progress:
 
 
 def integrate_gradients(logit: AblatedLogit, what: str, progress: Progress) -> Floats:
-    """The same for all units (units,) at once, to first order: gradients along the way from the means to the units' own
-    activations, times that way (Sundararajan et al., ICML 2017, with `STEPS` steps, as sparse feature circuits do)."""
+    """Return the same for all units (units,) at once, to first order: gradients along the way from the means to the
+    units' own activations, times that way (Sundararajan et al., ICML 2017, with `STEPS` steps, as sparse feature
+    circuits do)."""
     total: Floats = np.zeros(0)
     for step in range(STEPS):
         progress(what, step, STEPS)

@@ -74,7 +74,7 @@ class MemberTrace:
         return self._ranks[member.layer]
 
     def can_hold(self, member: CircuitMember) -> bool:
-        """Classes are the output itself, so that nothing follows from holding them."""
+        """True if the layer holds classes: these are the output itself, so nothing follows from holding them."""
         return self._infos[member.model, member.layer].kind != "logit"
 
     def count_units(self, place: Place) -> int:
@@ -90,7 +90,7 @@ class MemberTrace:
         return found
 
     def run(self, images: Sequence[Image], changes: Mapping[Place, Rewrite]) -> TracedImages:
-        """One pass, with the maps of some of `places` rewritten; at least one image."""
+        """Return one pass, with the maps of some of `places` rewritten; at least one image."""
         places = self.places
         read: dict[Place, list[Tensor]] = {place: [] for place in places}
         by_layer: dict[str, list[Rewrite]] = {}
@@ -114,7 +114,7 @@ class MemberTrace:
 
 
 def _watch(units: Sequence[int], change: Rewrite | None, found: list[Tensor]) -> Rewrite:
-    """A rewrite that makes the change, then keeps what these units are."""
+    """Return a rewrite that makes the change, then keeps what these units are."""
 
     def rewrite(maps: Tensor) -> Tensor:
         changed = change(maps) if change else maps
@@ -125,5 +125,5 @@ def _watch(units: Sequence[int], change: Rewrite | None, found: list[Tensor]) ->
 
 
 def _chain(rewrites: Sequence[Callable[[Tensor], Tensor]]) -> Rewrite:
-    """One after the other."""
+    """Return one after the other."""
     return lambda maps: reduce(lambda found, rewrite: rewrite(found), rewrites, maps)

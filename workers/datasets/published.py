@@ -76,7 +76,7 @@ class PublishedExemplarDataset:
         return Picture(Image.fromarray(np.ascontiguousarray(layer.images[unit, rank])))
 
     def source(self, index: int) -> str:
-        """What to call the image."""
+        """Return what to call the image."""
         layer, unit, rank = self._place(index)
         return f"{layer.name}, unit {unit}, exemplar {rank}"
 
@@ -86,11 +86,11 @@ class PublishedExemplarDataset:
         return [each.name for each in self._layers]
 
     def layer_of(self, index: int) -> str:
-        """The layer whose exemplar is at a position."""
+        """Return the layer whose exemplar is at a position."""
         return self._place(index)[0].name
 
     def mask(self, index: int) -> NDArray[np.bool_] | None:
-        """The published mask of the image at a position, (height, width) of its own; None if there is none."""
+        """Return the published mask of the image at a position, (height, width) of its own; None if there is none."""
         layer, unit, rank = self._place(index)
         if layer.masks is None:
             return None
@@ -192,13 +192,13 @@ class _LayerFolder:
 
 
 def _layers(root: Path) -> list[Path]:
-    """Folders with images, by name: the folder itself, or those below it."""
+    """Return folders with images, by name: the folder itself, or those below it."""
     places = [found for depth in range(DEPTH + 1) for found in root.glob("*/" * depth + "images.npy")]
     return sorted({found.parent for found in places}, key=lambda folder: (folder.name, str(folder)))
 
 
 def _array(path: Path) -> NDArray[Any]:
-    """An array in a file, left on the disk. Raises MissingPart if it is damaged or holds objects."""
+    """Return an array in a file, left on the disk. Raises MissingPart if it is damaged or holds objects."""
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
@@ -206,7 +206,7 @@ def _array(path: Path) -> NDArray[Any]:
 
 
 def _numbers(path: Path) -> NDArray[np.float64]:
-    """The table in a CSV file, (rows, numbers). Raises MissingPart if it holds anything but finite numbers."""
+    """Return the table in a CSV file, (rows, numbers). Raises MissingPart if it holds anything but finite numbers."""
     try:
         lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
         found = np.array([[float(cell) for cell in line.split(",")] for line in lines], dtype=np.float64)

@@ -88,7 +88,7 @@ class SavedImages:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
 
     def count(self) -> int:
-        """Rows that hold an image, not the path of one alone. Raises MissingPart where there are none."""
+        """Return rows that hold an image, not the path of one alone. Raises MissingPart where there are none."""
         rows = self._table.select_columns(self._column).with_format("arrow")[: self._length][self._column]
         if found := self._length - pyarrow.compute.struct_field(rows, "bytes").null_count:
             return found
@@ -98,11 +98,11 @@ class SavedImages:
         )
 
     def label(self, index: int) -> int | None:
-        """The label, as a position in `classes`; None if it has none."""
+        """Return the label, as a position in `classes`; None if it has none."""
         return self._row(index, self._labels) if self._labels else None
 
     def source(self, index: int) -> str:
-        """What to call the image."""
+        """Return what to call the image."""
         return f"row {index}"
 
     def _row(self, index: int, column: str) -> Any:
@@ -112,12 +112,12 @@ class SavedImages:
 
 
 def _columns(table: Any, kind: type) -> list[str]:
-    """The columns whose feature is of a kind."""
+    """Return the columns whose feature is of a kind."""
     return [name for name, feature in table.features.items() if isinstance(feature, kind)]
 
 
 def _choose_column(table: Any, column: str, path: str) -> str:
-    """The named column of images, or the only one; `path` is what names the table."""
+    """Return the named column of images, or the only one; `path` is what names the table."""
     there = _columns(table, datasets.Image)
     if not there:
         raise MissingPart(f"{path.rstrip('#')!r} has no column of images, only: {', '.join(table.column_names)}.")
@@ -130,7 +130,7 @@ def _choose_column(table: Any, column: str, path: str) -> str:
 
 
 def _split_path(path: str) -> tuple[Path, str, str]:
-    """Folder, split and column; a folder may have a # in its name."""
+    """Return folder, split and column; a folder may have a # in its name."""
     folder, _, chosen = path.rpartition("#")
     if not folder or Path(os.path.expanduser(path)).is_dir():
         folder, chosen = path, ""

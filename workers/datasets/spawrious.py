@@ -53,7 +53,8 @@ def load(settings: LabSettings, name: str) -> SpawriousSplit:
 
 
 def _find_root(folder: Path) -> Path:
-    """The folder that holds the environments: this one, or the one in it. Raises MissingPart, saying what is there."""
+    """Return the folder that holds the environments: this one, or the one in it. Raises MissingPart, saying what is
+    there."""
     if not folder.is_dir():
         raise MissingPart(f"There is no folder {str(folder)!r}. Name the one that Spawrious was unpacked to.")
     inside = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
@@ -102,7 +103,7 @@ class SpawriousSplit:
             return Picture(decode_file(file))
 
     def source(self, index: int) -> str:
-        """Environment, place, dog and file."""
+        """Return environment, place, dog and file."""
         return "/".join(self._files[index].parts[-4:])
 
 
@@ -137,7 +138,7 @@ def _count_kept(files: Sequence[Path]) -> int:
 
 @cache
 def _files(root: Path, environment: str, place: str, dog: str) -> tuple[Path, ...]:
-    """The pictures of a dog in a place, by name. Raises MissingPart if there are none."""
+    """Return the pictures of a dog in a place, by name. Raises MissingPart if there are none."""
     folder = root / environment / place / dog
     found = sorted(folder.glob("*")) if folder.is_dir() else []
     pictures = tuple(path for path in found if path.suffix.lower() in _SUFFIXES)

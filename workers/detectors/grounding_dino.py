@@ -65,14 +65,14 @@ PUBLISHED = DetectionSettings(0.25, 0.0, 224)
 
 
 def load(settings: LabSettings, names: str = DEFAULT) -> GroundingDino:
-    """The detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
+    """Return the detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
     dino, sam = _two(names)
     manner = PUBLISHED if names == PAPER else OURS
     return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names, manner)
 
 
 def missing(settings: LabSettings, names: str = DEFAULT) -> str:
-    """What is not there of the two, and the commands that get it; "" if all is. Raises UnknownName."""
+    """Return what is not there of the two, and the commands that get it; "" if all is. Raises UnknownName."""
     del settings
     dino, sam = _two(names)
     return " ".join(filter(None, [hub.missing(dino, _DINO_FILES), hub.missing(sam, hub.CHECKPOINT)]))
@@ -139,7 +139,8 @@ class _Dino:
 
     @torch.no_grad()
     def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
-        """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
+        """Return the boxes of each concept in one image; an image alone is never padded, so no other has a say in
+        it."""
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
         prompts = [f"{each.lower()}." for each in concepts]
@@ -176,7 +177,7 @@ class _SharedImageBackbone(torch.nn.Module):
         self.position_embedding = backbone.position_embedding
 
     def forward(self, pixels: torch.Tensor, mask: torch.Tensor) -> tuple[list[Any], list[torch.Tensor]]:
-        """Feature maps with their masks, and their position embeddings; rows of both are the same."""
+        """Return feature maps with their masks, and their position embeddings; rows of both are the same."""
         features, positions = self.backbone(pixels[:1], mask[:1])
         rows = len(pixels)
         return (
@@ -201,7 +202,7 @@ class _Sam:
 
     @torch.no_grad()
     def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
-        """The boxes of one image with the masks of what is in them."""
+        """Return the boxes of one image with the masks of what is in them."""
         boxes = [box for each in found.values() for box in each]
         masks = iter(self._masks(image, boxes) if boxes else [])
         return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
@@ -226,7 +227,7 @@ class _Sam:
 
 
 def _fill_mask(mask: Bools, box: _Box) -> Bools:
-    """The mask; where SAM found nothing in a box, the box."""
+    """Return the mask; where SAM found nothing in a box, the box."""
     if mask.any():
         return mask
     rows, columns = mask.shape
@@ -238,6 +239,6 @@ def _fill_mask(mask: Bools, box: _Box) -> Bools:
 
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
-    """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
+    """Return a network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
     network = load_network(kind, folder, dtype=torch.float32)  # any other would be the default of all threads meanwhile
     return network.eval().requires_grad_(False).to(settings.device, getattr(torch, settings.precision))

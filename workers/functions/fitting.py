@@ -41,11 +41,11 @@ class Curve:
         return [re.sub(r"\b[pq]\b", lambda found: values[found[0]], each) for each in self.shape.columns]
 
     def evaluate(self, x: Floats) -> Floats:
-        """(points, columns)"""
+        """Return (points, columns)"""
         return self.shape.evaluate(x, [(self.p, self.q)])[0]
 
     def list_neighbours(self, share: float) -> Iterator[Curve]:
-        """The curves a share of the grid's half step away, in each parameter and direction."""
+        """Yield the curves a share of the grid's half step away, in each parameter and direction."""
         for sign in (-1, 1):
             for name, step in zip("pq", self.shape.steps, strict=True):
                 if step:
@@ -95,7 +95,7 @@ class MeasuredPoints:
         return MeasuredPoints(self.x[::_EVERY], self.y[::_EVERY])
 
     def fit(self, parts: tuple[Curve, ...], joint: str = "") -> Fit:
-        """The weights that leave least, for given curves."""
+        """Return the weights that leave least, for given curves."""
         found = [part.evaluate(self.x) for part in parts]
         design = found[0] if not joint else np.concatenate(found, axis=1) if joint == "sum" else _multiply(*found)
         weights, left = _solve(design[None], self.y)
@@ -124,7 +124,7 @@ class MeasuredPoints:
 
 
 def find_fit(x: Floats, y: Floats) -> Fit:
-    """The best fit to points of y at x, both (points,); single curves first, pairs where none of them is exact.
+    """Return the best fit to points of y at x, both (points,); single curves first, pairs where none of them is exact.
 
     Raises ValueError where fewer than 8 points are defined.
     """
@@ -144,14 +144,14 @@ def find_fit(x: Floats, y: Floats) -> Fit:
 
 
 def _find_best(measured: MeasuredPoints, shape: CurveShape) -> Fit:
-    """A shape at the parameters of its grid that leave least."""
+    """Return a shape at the parameters of its grid that leave least."""
     grid = shape.grid()
     _, left = _solve(shape.evaluate(measured.x, grid), measured.y)
     return measured.fit((Curve(shape, *grid[int(left.argmin())]),))
 
 
 def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str) -> list[tuple[Curve, Curve]]:
-    """For each partner the curve that leaves least beside it."""
+    """Return for each partner the curve that leaves least beside it."""
     few = measured.thinned
     found = []
     for partner in partners:
@@ -178,12 +178,12 @@ def _thin(shape: CurveShape) -> list[tuple[float, float]]:
 
 
 def _multiply(one: Floats, other: Floats) -> Floats:
-    """All products of columns of one with columns of the other: (…, points, columns)."""
+    """Return all products of columns of one with columns of the other: (…, points, columns)."""
     return (one[..., :, None] * other[..., None, :]).reshape(*one.shape[:-1], -1)
 
 
 def _solve(design: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Weights (fits, columns) and squared residuals (fits,); infinity where a column is undefined at a point.
+    """Return weights (fits, columns) and squared residuals (fits,); infinity where a column is undefined at a point.
 
     `design` is (fits, points, columns).
     """

@@ -111,7 +111,7 @@ def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float)
 
 
 def _encrypt(connection: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
-    """The certificate must match the host name, whichever IP address it was resolved to."""
+    """Return the certificate must match the host name, whichever IP address it was resolved to."""
     return ssl.create_default_context().wrap_socket(connection, server_hostname=target.host)
 
 

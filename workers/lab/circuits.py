@@ -97,7 +97,7 @@ class CircuitModel:
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The activation as a map of one place; where in the image the members respond; and each member."""
+        """Return the activation as a map of one place; where in the image the members respond; and each member."""
         return (
             LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
             LayerInfo(MAP_LAYER, "", "circuit", 1),
@@ -134,7 +134,7 @@ class CircuitModel:
         return found
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, units, height, width); see `protocols.VisionModel.maps`."""
+        """Return (batch, units, height, width); see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [info.name for info in self.layers()])
         import torch
 

@@ -82,7 +82,7 @@ class BackboneDescriber:
         return sum(found, Usage())
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """One line for each image, `AT_ONCE` of them asked for at a time.
+        """Return one line for each image, `AT_ONCE` of them asked for at a time.
 
         Raises ToolRefused, naming the image, if a content filter stops one; what was answered before is kept.
         """
@@ -91,7 +91,7 @@ class BackboneDescriber:
         return [self._answers[each.name].text for each in questions]
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """A few sentences. Raises ToolRefused if a content filter stops them."""
+        """Return a few sentences. Raises ToolRefused if a content filter stops them."""
         question = _Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
         self._ask([question])
         reply = self._answers[question.name]

@@ -62,7 +62,7 @@ class ExperimentContext:
     tools: Tools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call."""
+        """Return the functions that the program may call."""
         return program_api.list_calls(self.system, self.tools, style)
 
     @property
@@ -79,7 +79,7 @@ class FunctionContext:
     tools: FunctionTools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call, in any style."""
+        """Return the functions that the program may call, in any style."""
         del style
         return program_api.list_function_calls(self.system, self.tools)
 

@@ -63,7 +63,7 @@ class _FreshLoader(SourceFileLoader):
     """Compiles a file each time: Python's cache would miss an edit within the same second."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of the file as it is now."""
+        """Return the code of the file as it is now."""
         return self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
 
 
@@ -161,7 +161,7 @@ def _is_there(table: str, key: str, own: set[tuple[str, str]]) -> bool:
 
 
 def _find_named(name: str) -> _Source:
-    """A file or a module of the setting. Raises UnknownName."""
+    """Return a file or a module of the setting. Raises UnknownName."""
     if "/" not in name and not name.endswith(".py"):
         return _find_module(name)
     path = Path(name).expanduser().resolve()
@@ -196,7 +196,7 @@ def _find_entry(entry: metadata.EntryPoint) -> _Source:
 
 
 def _import_file(path: Path, version: str) -> Any:
-    """The module in a file, under a name that no other file has."""
+    """Return the module in a file, under a name that no other file has."""
     if path.suffix != ".py":
         raise UnknownName("it is no Python file: its name must end in .py")
     name = f"maia_plugin_{path.stem}_{version}"

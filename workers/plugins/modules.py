@@ -55,7 +55,7 @@ def study(
     scale: Literal["softmax", "sigmoid"] = "softmax",
     visible: Callable[[tuple[int, int]], Box] | None = None,
 ) -> Study:
-    """What a plug-in's factory of a vision model returns. Raises MissingPart for arguments that cannot be.
+    """Return what a plug-in's factory of a vision model returns. Raises MissingPart for arguments that cannot be.
 
     `preprocess` makes of an RGB image a tensor (channels, height, width), of one shape for all images; it is called
     from several threads. `classes` names the outputs, or says how many there are; None where they are no logits of
@@ -171,7 +171,7 @@ class PlainNetwork:
         return self.forward(pixel_values)
 
     def forward(self, pixel_values: torch.Tensor) -> Any:
-        """The same; transformers names its argument."""
+        """Return the same; transformers names its argument."""
         output = self.module(pixel_values)
         if isinstance(output, Mapping):
             output = output.get("logits", next(iter(output.values()), None))
@@ -229,7 +229,7 @@ class _ModulePreparation:
         return torch.stack(found)
 
     def normalised(self, pixels: torch.Tensor, precision: torch.dtype) -> torch.Tensor:
-        """What `pixels` gave, as the network takes it."""
+        """Return what `pixels` gave, as the network takes it."""
         return (self._crop.normalised(pixels) if self._crop else pixels).to(precision)
 
     def find_visible(self, size: tuple[int, int]) -> Box:
@@ -250,7 +250,7 @@ class _ModulePreparation:
 
 
 def _digest(network: nn.Module) -> str:
-    """Names the weights: 12 characters of a SHA-256 over all parameters and buffers."""
+    """Return a name of the weights: 12 characters of a SHA-256 over all parameters and buffers."""
     digest = sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())

@@ -128,7 +128,7 @@ class Registrar:
 
 
 def _load_model(registrar: Registrar, key: str, load: Load, settings: Any, *rest: Any) -> Any:
-    """The model that a plug-in's factory gives, with its maps checked. Imports torch."""
+    """Return the model that a plug-in's factory gives, with its maps checked. Imports torch."""
     from workers.plugins.map_checks import CheckedModel
     from workers.plugins.modules import ModuleModel, Study
 

@@ -55,7 +55,7 @@ _SOCKET_KINDS = 0xF
 
 
 def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
-    """For each of `syscalls.SOMETIMES`, the conditions that must all hold in the process `pid`."""
+    """Return for each of `syscalls.SOMETIMES` the conditions that must all hold in the process `pid`."""
     # Emptying a file needs the right to write, which Landlock does not check before its third version.
     opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
     described = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)

@@ -119,7 +119,7 @@ class ChildSupervisor:
 
 
 def _children() -> set[int]:
-    """Pids as this process knows them; /proc may belong to an outer namespace."""
+    """Return pids as this process knows them; /proc may belong to an outer namespace."""
     try:
         numbers = Path("/proc/thread-self/children").read_text().split()
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN

@@ -48,7 +48,7 @@ class SparseSource:
     dataset: Dataset
 
     def describe(self) -> dict[str, Any]:
-        """What the card of an auto-encoder of it tells."""
+        """Return what the card of an auto-encoder of it tells."""
         return {
             "model": self.model.name,
             "model_revision": self.model.revision,
@@ -70,7 +70,7 @@ def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, data
 
 
 def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
-    """Such as toybox-layer4-topk-512-k8-seed0."""
+    """Return a name such as toybox-layer4-topk-512-k8-seed0."""
     end = f"-{recipe.kind}-{recipe.latents}-k{recipe.k}-seed{recipe.seed}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
     return f"{start[: 100 - len(end)]}{end}"

@@ -44,7 +44,7 @@ class FittedRegression:
     """C; infinite without a penalty."""
 
     def predict(self, features: Floats) -> Integers:
-        """Class of each image, from features (images, all units)."""
+        """Return the class of each image, from features (images, all units)."""
         shown = (features[:, self.units] - self.mean) / self.scale
         return np.asarray((shown @ self.weights.T + self.bias).argmax(1), dtype=np.int64)
 
@@ -112,7 +112,7 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
 
 
 def tune_strength(features: Floats, classes: Integers, seed: int) -> float:
-    """C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
+    """Return C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
     rng = np.random.default_rng(seed)
     right = np.zeros(len(TUNED))
     for _ in range(_HALVES):

@@ -26,19 +26,19 @@ BUNDLES = (b".tar", b".parquet", b".arrow", b".zip", b".tar.gz", b".tgz", b".tfr
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
-    """Says so if there is no such folder."""
+    """Return a message if there is no such folder; "" otherwise."""
     if Path(os.path.expanduser(path)).is_dir():
         return ""
     return f"There is no folder {path!r}. Name one that holds images and that the worker may read."
 
 
 def load(settings: LabSettings, path: str) -> ImageFolder:
-    """The dataset "folder:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    """Return the dataset "folder:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
     return _open_folder(settings, path, follows=False)
 
 
 def load_linked(settings: LabSettings, path: str) -> ImageFolder:
-    """The dataset "links:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    """Return the dataset "links:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
     return _open_folder(settings, path, follows=True)
 
 
@@ -125,7 +125,7 @@ class ImageFolder:
         return ""
 
     def source(self, index: int) -> str:
-        """The file's path within the folder, fit to be shown."""
+        """Return the file's path within the folder, fit to be shown."""
         path = os.fsdecode(self._listing().path(index)) or "."
         return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in path)
 

@@ -93,7 +93,7 @@ def _mark(reach: Reach, path: bytes) -> bytes:
 
 
 def _digest(reach: Reach, path: bytes) -> bytes:
-    """SHA-256 of the whole file; empty if it has become unreadable."""
+    """Return the SHA-256 of the whole file; empty if it has become unreadable."""
     try:
         digest = hashlib.sha256()
         with reach.open(path) as file:

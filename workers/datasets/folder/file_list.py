@@ -52,11 +52,11 @@ class FileList:
         return len(self.ends)
 
     def path(self, index: int) -> bytes:
-        """Relative to the folder."""
+        """Return the path relative to the folder."""
         return self.paths[self.ends[index - 1] if index else 0 : self.ends[index]].tobytes()
 
     def count_images(self, limit: int) -> int:
-        """Images among the first `limit` files, each once."""
+        """Return images among the first `limit` files, each once."""
         there = self.images[:limit] & (self.first[:limit] == np.arange(min(limit, len(self))))
         return int(np.count_nonzero(there))
 
@@ -118,7 +118,7 @@ class FileList:
 
     @classmethod
     def read(cls, path: Path) -> FileList | None:
-        """The list that was kept; None if there is none or it is damaged."""
+        """Return the list that was kept; None if there is none or it is damaged."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 return cls(**{each.name: saved[each.name] for each in fields(cls)})
@@ -137,7 +137,8 @@ class _Walk:
         """Path of each folder that was met -> time of its last change in ns."""
 
     def files(self) -> Iterator[tuple[bytes, list[int]]]:
-        """Path and stamp of every file, and of every folder that cannot be read; a folder under its shortest path."""
+        """Yield path and stamp of every file, and of every folder that cannot be read; a folder under its shortest
+        path."""
         waiting = deque([b""])
         while waiting:
             folder = waiting.popleft()
@@ -158,7 +159,7 @@ class _Walk:
                         yield os.path.join(folder, entry.name), _stamp(entry.path, self._follows)
 
     def _enter(self, folder: bytes) -> bool:
-        """Whether a folder was not met before, under another path. Raises OSError."""
+        """True if a folder was not met before, under another path. Raises OSError."""
         status = os.stat(os.path.join(self._root, folder))
         place = (status.st_dev, status.st_ino)
         if place in self._seen:
@@ -177,7 +178,7 @@ def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
 
 
 def _stamp(path: bytes, follows: bool) -> list[int]:
-    """Bytes and time of a file, or of the link itself: also of one that leads nowhere. Raises OSError."""
+    """Return bytes and time of a file, or of the link itself: also of one that leads nowhere. Raises OSError."""
     status = os.lstat(path)
     if follows:
         with suppress(OSError):

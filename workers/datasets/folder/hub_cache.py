@@ -30,13 +30,14 @@ def find_snapshot(folder: Path) -> Path:
 
 
 def find_blobs(folder: Path) -> Path | None:
-    """Where the files of a snapshot, or of a folder in one, lie; None for a folder that is in no snapshot."""
+    """Return where the files of a snapshot, or of a folder in one, lie; None for a folder that is in no snapshot."""
     found = _find_repository(folder)
     return found / "blobs" if found else None
 
 
 def repository_name(folder: Path) -> str:
-    """OWNER/NAME of a snapshot, with the folder in it if it is one; "" for a folder that is in no snapshot."""
+    """Return OWNER/NAME of a snapshot, with the folder in it if there is one; "" for a folder that is in no
+    snapshot."""
     found = _find_repository(folder)
     if not found:
         return ""

@@ -112,7 +112,7 @@ class CodeRunner:
     find_sandbox: Callable[[], Sandbox] | None
 
     def run(self, inputs: Sequence[Any], kind: Kind, seed: int | None) -> Answers:
-        """The outputs for at most 1,000 inputs, with the noise of a seed; without noise where it is None.
+        """Return the outputs for at most 1,000 inputs, with the noise of a seed; without noise where it is None.
 
         Without noise, `numpy.random.normal` gives its mean, `uniform` the middle and `poisson` 0. Raises MissingPart
         where there is no sandbox, and SandboxBroke.
@@ -135,7 +135,7 @@ class CodeRunner:
 
 
 def _read_report(why: Any, answers: Any, count: int, kind: Kind) -> Answers:
-    """What came back, which the code may have forged: numbers and texts are taken, and nothing else."""
+    """Return what came back, which the code may have forged: numbers and texts are taken, and nothing else."""
     if isinstance(why, str) and why:
         return Answers([], [], why[:200])
     pairs = answers if isinstance(answers, list) else []

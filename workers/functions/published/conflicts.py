@@ -46,7 +46,7 @@ def explain_trouble(category: Category, number: int) -> str:
 
 
 def read_code(category: Category, number: int) -> str:
-    """The code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
+    """Return the code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
     return category.functions[number].files[CODE].decode("utf-8")
 
 

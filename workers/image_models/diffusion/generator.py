@@ -10,7 +10,8 @@ from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
 def load(settings: LabSettings, name: str = "") -> DiffusionGenerator:
-    """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
+    """Return the pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first
+    use."""
     return DiffusionGenerator(PipelineRunner(find_pipeline(name or settings.generator, "draw"), settings))
 
 

@@ -151,7 +151,7 @@ class PipelineRunner:
         return arguments
 
     def _sized(self, size: tuple[int, int]) -> dict[str, Any]:
-        """Arguments that ask for images of `size` (width, height), where the pipeline leaves a choice."""
+        """Return arguments that ask for images of `size` (width, height), if the pipeline leaves a choice."""
         arguments: dict[str, Any] = {}
         if self._source.takes("width") and self._source.takes("height"):
             arguments["width"], arguments["height"] = size
@@ -160,14 +160,14 @@ class PipelineRunner:
         return arguments
 
     def _values(self, result: Any) -> NDArray[np.float32]:
-        """(batch, height, width, 3), in [0, 1] where all is well."""
+        """Return (batch, height, width, 3), in [0, 1] where all is well."""
         values = np.asarray(getattr(result, "images", ()), dtype=np.float32)
         if values.ndim != 4 or values.shape[3] != 3:
             raise self._source.broken("it gives no RGB images")
         return values
 
     def _image(self, values: NDArray[np.float32], request: ImageRequest) -> Image.Image:
-        """The picture; an edit has the size of its original."""
+        """Return the picture; an edit has the size of its original."""
         if not np.isfinite(values).all() or not values.any():
             remedy = "Its weights are damaged or do not belong together"
             if self._settings.precision != "float32":
@@ -183,6 +183,6 @@ class PipelineRunner:
 def _make_callback(
     meter: StepProgress, images: int, pipeline: Any, step: int, _time: Any, tensors: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a pipeline calls after each denoising step."""
+    """Return what a pipeline calls after each denoising step."""
     meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
     return tensors

@@ -75,7 +75,7 @@ def normalise(pixels: Tensor) -> Tensor:
 
 
 def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
-    """3 x 3 convolution, batch norm, ReLU."""
+    """Build a 3 x 3 convolution with batch norm and ReLU."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
     )

@@ -81,7 +81,7 @@ class ImagePreparation:
         return self._call(image, do_rescale=False, do_normalize=False)
 
     def _call(self, image: Image.Image, **changes: bool) -> np.ndarray[Any, Any]:
-        """(3, height, width)."""
+        """Return (3, height, width)."""
         found = self._processor(image.convert("RGB"), return_tensors="np", **changes)["pixel_values"]
         return np.ascontiguousarray(found[0])
 
