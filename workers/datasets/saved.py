@@ -1,7 +1,7 @@
 """An image dataset saved by the library `datasets` (`save_to_disk`): "saved:PATH", "saved:PATH#SPLIT", or, where there
 are several columns of images, "saved:PATH#SPLIT/COLUMN", of the usual split "saved:PATH#/COLUMN".
 
-Images are decoded here: the library would decode anything of any size. Loaded through the registry.
+Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -35,10 +35,8 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> SavedImages:
-    """The dataset.
-
-    Raises MissingPart if it is none, is damaged, has no images, or several columns of them of which none is named;
-    UnknownName for a wrong split or column.
+    """Load the dataset. Raises MissingPart if it is missing, damaged, without images, or of several columns without a
+    name; UnknownName for a wrong split or column.
     """
     if message := missing(settings, path):
         raise MissingPart(message)
@@ -64,6 +62,7 @@ class SavedImages:
     def __init__(self, name: str, table: Any, column: str, limit: int = 0) -> None:
         self.name = name
         self._column = column
+        # Not decoded by the library, which would decode an image of any size.
         self._table = table.with_format(None).cast_column(column, datasets.Image(decode=False))
         self._labels = next(iter(_columns(table, datasets.ClassLabel)), "")
         self.classes: tuple[str, ...] = tuple(table.features[self._labels].names) if self._labels else ()
@@ -78,7 +77,7 @@ class SavedImages:
         return self._length
 
     def __getitem__(self, index: int) -> Picture:
-        """The image at a position, reduced as `decoding.decode_file` says. Raises BrokenImage, IndexError."""
+        """Return the image at a position, reduced as `decoding.decode_file` says. Raises BrokenImage, IndexError."""
         row = self._row(index, self._column)
         if not row or not row["bytes"]:
             raise BrokenImage(f"{self.source(index)}: the dataset holds no image there, at most the path of one.")
@@ -88,7 +87,7 @@ class SavedImages:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
 
     def count(self) -> int:
-        """Return rows that hold an image, not the path of one alone. Raises MissingPart where there are none."""
+        """Count the rows that hold an image, not the path of one alone. Raises MissingPart if there are none."""
         rows = self._table.select_columns(self._column).with_format("arrow")[: self._length][self._column]
         if found := self._length - pyarrow.compute.struct_field(rows, "bytes").null_count:
             return found

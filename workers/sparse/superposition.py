@@ -88,6 +88,7 @@ def _draw_directions(concepts: int, neurons: int, seed: int) -> Tensor:
 
 def draw_independently(concepts: int, seed: int) -> Draw:
     """Draw each concept at a position with the same probability, `RATE`, whatever else is present."""
+    # The draws differ from those of directions and noise, or the three would be correlated
     source = _make_source(seed, "presence")
     return lambda count: (torch.rand(count, concepts, generator=source) < RATE).float()
 
@@ -109,6 +110,7 @@ def find_recovery(trial: Superposition, shown: Draw, held_out: Draw, progress: P
         return presence @ directions + trial.noise * torch.randn(len(presence), trial.neurons, generator=noise)
 
     network = SparseAutoencoder(trial.neurons, trial.latents, trial.k, trial.kind, trial.seed)
+    # Before training: as many random rows already come near to some directions
     untrained = _find_nearest(directions, network.decoder)
     _train(network, trial, lambda count: activate(shown(count)), progress)
     presence = held_out(HELD_OUT)

@@ -39,14 +39,14 @@ class FileList:
     stamps: NDArray[np.int64]
     """(files, 2): bytes, and time of the last change in ns."""
     images: NDArray[np.bool_]
-    """(files,): whether it is an image by its header."""
+    """(files,): True for an image, by its header."""
     first: NDArray[np.int64]
     """(files,): the first image with the same bytes; its own position where there is none before it."""
     folders: NDArray[np.uint8]
     """Bytes of the paths of the folders, each with a NUL after it."""
     folder_times: NDArray[np.int64]
     follows: NDArray[np.bool_]
-    """(1,): whether stamps are those of what links lead to."""
+    """(1,): True if stamps are those of what links lead to."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -93,6 +93,7 @@ class FileList:
             if len(found) % _OFTEN == 0:
                 progress(f"Listing the files of {root.name}, {len(found):,} so far", 0, 1)
             found.append(entry)
+        # The order of a folder's entries differs between disks.
         found.sort()
         paths, stamps = [path for path, _ in found], [stamp for _, stamp in found]
 
@@ -112,7 +113,7 @@ class FileList:
         )
 
     def write(self, path: Path) -> None:
-        """Write the list in one step. If that fails it is made again next time."""
+        """Write the list. If that fails it is made again next time."""
         with suppress(OSError), atomic_write(path) as file:
             np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
 
@@ -137,8 +138,8 @@ class _Walk:
         """Path of each folder that was met -> time of its last change in ns."""
 
     def files(self) -> Iterator[tuple[bytes, list[int]]]:
-        """Yield path and stamp of every file, and of every folder that cannot be read; a folder under its shortest
-        path."""
+        """Yield path and stamp of every file, and of every folder that cannot be read."""
+        # Breadth first, so that a folder with several paths is listed under its shortest.
         waiting = deque([b""])
         while waiting:
             folder = waiting.popleft()
@@ -161,6 +162,7 @@ class _Walk:
     def _enter(self, folder: bytes) -> bool:
         """True if a folder was not met before, under another path. Raises OSError."""
         status = os.stat(os.path.join(self._root, folder))
+        # By device and number, which end a circle of links too.
         place = (status.st_dev, status.st_ino)
         if place in self._seen:
             return False
@@ -178,10 +180,12 @@ def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
 
 
 def _stamp(path: bytes, follows: bool) -> list[int]:
-    """Return bytes and time of a file, or of the link itself: also of one that leads nowhere. Raises OSError."""
+    """Return bytes and time of a file, or of the link itself. Raises OSError."""
     status = os.lstat(path)
     if follows:
         with suppress(OSError):
+            # Of what the link leads to, so that a change there is noticed; a link that leads nowhere keeps its own
+            # stamp.
             status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 

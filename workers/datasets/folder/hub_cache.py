@@ -16,13 +16,13 @@ _MAIN = "main"
 
 def find_snapshot(folder: Path) -> Path:
     """Return a repository's snapshot: that of its branch main, else the newest. Any other folder is returned as it
-    is.
-    """
+    is."""
     snapshots = folder / "snapshots"
     if not _is_repository(folder) or not snapshots.is_dir():
         return folder
     with suppress(OSError, ValueError):
         named = snapshots / (folder / "refs" / _MAIN).read_text().strip()
+        # The file may hold anything, such as a path that leads out of the snapshots.
         if named.parent == snapshots and named.is_dir():
             return named
     there = [each for each in snapshots.iterdir() if each.is_dir()]
