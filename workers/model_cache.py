@@ -37,7 +37,7 @@ MAX_WAIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a page shows of one slot."""
+    """The facts about one slot that a page shows."""
 
     name: str
     bytes: int

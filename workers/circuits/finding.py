@@ -158,7 +158,7 @@ class _CircuitSearch:
         return integrate_gradients(self._read_logit(choosing), what, self._progress)[self.side.nodes]
 
     def order_by_lift(self, shown: NDArray[np.bool_], measuring: Positions) -> list[int]:
-        """Return all nodes, by what is seen of the images but those that measure."""
+        """Rank all nodes, by the images that choose, not by those that measure."""
         seen = np.ones(len(shown), bool)
         seen[measuring] = False
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))

@@ -54,11 +54,11 @@ class PlantedModel:
             return torch.stack([found - 1, torch.zeros_like(found)], 1)
 
     def activations(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """Return (images, units)"""
+        """Return activations (images, units)."""
         return self._draw(images).amax((2, 3)).numpy()
 
     def _draw(self, images: Sequence[Image.Image]) -> Tensor:
-        """Return (batch, units, side, side)"""
+        """Return maps (batch, units, side, side)."""
         found = torch.zeros(len(images), UNITS, SIDE, SIDE)
         for at, image in enumerate(images):
             red, green, _ = np.asarray(image)[0, 0].tolist()
@@ -84,7 +84,7 @@ def plant(seed: int, rule: Rule) -> PlantedModel:
 
 @dataclass(frozen=True)
 class PlantedFind:
-    """What was found of a planted circuit, among as many of the strongest units as it has members."""
+    """The members found of a planted circuit, among as many of the strongest units as it has members."""
 
     members: int
     """Planted."""

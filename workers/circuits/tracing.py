@@ -28,7 +28,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class TracedImages:
-    """What the network made of some images."""
+    """The outputs and maps of the network for some images."""
 
     outputs: NDArray[np.float64]
     """(images, outputs)"""

@@ -90,7 +90,7 @@ class PublishedExemplarDataset:
         return self._place(index)[0].name
 
     def mask(self, index: int) -> NDArray[np.bool_] | None:
-        """Return the published mask of the image at a position, (height, width) of its own; None if there is none."""
+        """Return the published mask of the image at a position, of any (height, width); None if there is none."""
         layer, unit, rank = self._place(index)
         if layer.masks is None:
             return None

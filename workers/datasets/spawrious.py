@@ -1,4 +1,4 @@
-"""Spawrious (Lynch et al. 2023): four dogs, each nearly always in a place of its own in training; CC BY 4.0.
+"""Spawrious (Lynch et al. 2023): four dogs, each nearly always in its own place in training; CC BY 4.0.
 
 A folder `spawrious224` (or the unpacked archive, or the folder around it) with `{0,1}/<place>/<dog>/*.png`, 3,168
 pictures each. The one-to-one challenges: in environment 0 a dog is in its place on 97 % of its pictures, in environment

@@ -137,8 +137,8 @@ class _Dino:
 
     @torch.no_grad()
     def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
-        """Return the boxes of each concept in one image; an image alone is never padded, so no other has a say in
-        it."""
+        """Return the boxes of each concept in one image."""
+        # One image at a time: padding it to the size of another would change what is found
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
         # A prompt for each concept, so that what is found of it depends on no other

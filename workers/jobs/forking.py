@@ -34,7 +34,7 @@ def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
         row = Run.objects.select_for_update().get(pk=run.pk)
         if row.fence != run.fence or row.has_ended:
             raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")
-        # The start is recorded, so earlier claims that failed before it count no more.
+        # The start is recorded, so claims that failed before it do not count.
         row.claims = 0
         transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])

@@ -138,7 +138,7 @@ def measure_functions(
 
 
 def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
-    # Each call is an experiment of its own, because noise is drawn by the experiment's number
+    # Each call is a separate experiment, because noise is drawn by the experiment's number
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
     return box, score(box, answer, judge)

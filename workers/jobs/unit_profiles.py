@@ -51,7 +51,7 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
-        if spec.kind != CIRCUIT:  # A circuit has an index of its own
+        if spec.kind != CIRCUIT:  # A circuit has its own index
             note_index(profile.dataset, [unit.layer])
 
 

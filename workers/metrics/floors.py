@@ -20,7 +20,7 @@ from workers.record.label_checks import FloorFigure
 Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
-"""Floors below which nothing is said of how they vary, and so no interval is given."""
+"""Minimum number of floors for an interval."""
 _FLAT = 1e-12
 """Standardized values with a smaller variance count as constant."""
 

@@ -89,7 +89,7 @@ def judge_label(result: CheckResult) -> LabelVerdict:
     figures = {name: value for name, value in measured.items() if value is not None}
     reachable, share = _find_reachable(natural, mark)
     needed = {"generated_auc": AUC, "bright_positives": HALF}
-    # r alone falls both for labels that are too narrow and too broad; `described` stands in where r has no value.
+    # r alone falls both for labels that are too narrow and too broad; `described` replaces it if r has no value.
     if reachable is not None and "pearson" in figures:
         needed["pearson"] = share * reachable
     else:

@@ -1,4 +1,4 @@
-"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several.
+"""Test hypotheses beside the intervals, and adjust p-values if there are several.
 
 `holm` is written here because SciPy lacks it. It has Benjamini's and Hochberg's, which `record/estimates.py` applies
 for pages too.

@@ -49,7 +49,7 @@ class Registrar:
         self._seconds = seconds
 
     def vision_model(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:
-        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or a VisionModel of one's own."""
+        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or any other VisionModel."""
         self._add(MODELS, key, label, partial(_load_model, self, key, load), missing=missing)
 
     def dataset(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:

@@ -28,7 +28,7 @@ _ORDER, _POSITIONS, _SHUFFLE = range(3)  # what a random draw is for
 
 @dataclass(frozen=True)
 class StreamPlace:
-    """Where a stream is."""
+    """A place in a stream."""
 
     part: int = 0
     """Earlier fillings of the buffer."""

@@ -1,6 +1,6 @@
 """Measure what happens to a model's own output when a reconstruction of one layer replaces the layer.
 
-For comparison the mean activation, which says nothing of the image, replaces it too: the share of that loss that the
+For comparison the mean activation, which does not depend on the image, replaces it too: the share of that loss that the
 reconstruction avoids is the share that it recovers.
 """
 

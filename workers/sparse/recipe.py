@@ -1,4 +1,4 @@
-"""What a sparse auto-encoder is trained on and how, and which wishes cannot be met.
+"""The recipe and plan of a training, and checks of what cannot be trained.
 
 Rates, warm-up, gradient clipping and the auxiliary loss follow the reference trainers of TopK and BatchTopK (Gao et
 al., arXiv 2406.04093; the library dictionary_learning).

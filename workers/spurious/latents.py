@@ -34,7 +34,7 @@ class LatentReader:
         self._layer = layer
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
-        """Return (images, latents): the highest value of each map, which is what runs are told too."""
+        """Return (images, latents): the highest value of each map, as runs see it."""
         return self._model.maps(images, [self._layer])[self._layer].amax((2, 3)).numpy(force=True)
 
 

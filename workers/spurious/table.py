@@ -108,7 +108,7 @@ class Splits:
     classes: tuple[str, ...]
     grounds: tuple[str, ...]
     noun: str = "units"
-    """What the features are: units, or latents in their place."""
+    """Units, or latents instead."""
 
 
 @dataclass(frozen=True)

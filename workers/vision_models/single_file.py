@@ -27,7 +27,7 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 @dataclass(frozen=True)
 class _Opened(Generic[Network]):
-    """What is known once the file is read."""
+    """The content of the file."""
 
     slot: Slot[Network]
     layers: Sequence[LayerInfo]

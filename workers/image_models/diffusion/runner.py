@@ -73,7 +73,7 @@ class PipelineRunner:
         self._settings = settings
         self._batch_size = max(1, settings.image_batch) if source.batches else 1
         self._side = settings.edit_size if source.use == "edit" else settings.image_size
-        # What the settings want otherwise than the pipeline's authors, of what its call takes.
+        # The parameters of a call that the settings change from the authors' defaults
         steps, guidance = settings.image_steps, settings.image_guidance
         if source.use == "edit":
             steps, guidance = settings.edit_steps or steps, settings.edit_guidance

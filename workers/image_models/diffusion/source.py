@@ -27,7 +27,7 @@ _OTHER_TRADES = {
 """Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
 
 HALF = "fp16"
-"""What diffusers calls the files of weights in half precision."""
+"""Name that diffusers gives the files of weights in half precision."""
 
 _AN_IMAGE_A_PROMPT = {
     "StableDiffusionInstructPix2PixPipeline",
@@ -39,7 +39,7 @@ _AN_IMAGE_A_PROMPT = {
 
 @dataclass(frozen=True)
 class PipelineSource:
-    """Where a pipeline lies and what it is made of."""
+    """The place and the components of a pipeline."""
 
     name: str
     """As it was asked for: hub id or folder."""

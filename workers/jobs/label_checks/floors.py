@@ -84,7 +84,7 @@ class FloorSource:
     def _draw_units(self) -> list[tuple[int, Floats]]:
         """Return random units of the layer that vary on these images, with their activations."""
         table = self.held.table
-        # A circuit is measured under a number of its own
+        # A circuit is measured under another number
         own = self.unit.lab.subject(self.unit.spec).spec.unit
         # A constant unit has no correlation
         alive = [int(each) for each in np.flatnonzero(np.ptp(table, axis=0) > 0) if each != own]

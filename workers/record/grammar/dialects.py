@@ -96,7 +96,7 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
     if closing not in first:
         known = closing not in made.open_marks
         end = next((n for n in range(at, len(lines)) if closing in lines[n]), len(lines)) if known else at - 1
-        if end == len(lines):  # one without end goes on to the end of the text, once
+        if end == len(lines):  # one without an end continues to the end of the text, once
             made.open_marks.add(closing)
     raw = [mark.string, *lines[at : end + 1]]
     body, _, rest = "\n".join([first, *raw[1:]]).partition(closing)

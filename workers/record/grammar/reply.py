@@ -182,14 +182,14 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
     text = words.strip()
     mark, end = None, 0
     for each in _FATE.finditer(text):
-        if each.start() >= end:  # none that stands inside the brackets of another
+        if each.start() >= end:  # none inside the brackets of another
             mark, end = each, _end_of_mark(text, each)
     if mark is None:
         return Hypothesis(number, _clean(text))
     bracketed = bool(mark["square"] or mark["round"])
     inside = text[mark.end() : end].rstrip(".* ").removesuffix(")" if mark["round"] else "]")
     before, after = _clean(text[: mark.start()]), text[end:].strip(_SEPARATORS)
-    if bracketed and not before:  # the mark stands in front
+    if bracketed and not before:  # the mark comes first
         before, after = _clean(after), ""
     word = _WORD.search(mark.group())
     assert word
@@ -274,7 +274,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
 def _clean_label(text: str) -> str:
     """Remove what models add to a label: end marks, counts, quotation marks, a full stop."""
     label = _clean(text)
-    for _ in range(4):  # they may stand in each other
+    for _ in range(4):  # they may be nested
         before = label
         label = _HANGS_ON.sub("", label).strip()
         if len(label) > 1 and label[0] + label[-1] in _QUOTES and label[0] not in label[1:-1]:

@@ -39,7 +39,7 @@ class Preparation(Protocol):
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """What all calls share once the network is opened."""
+    """The opened network and its taps, shared by all calls."""
 
     preparation: Preparation
     slot: Slot[Any]

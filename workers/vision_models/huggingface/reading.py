@@ -57,7 +57,7 @@ def read_output(
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
         def replace_maps(output: torch.Tensor) -> torch.Tensor:
             new = output.clone()
-            maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
+            maps = to_maps(new, tap.layout)  # a view, so writing there changes `new`
             maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
             return new
 

@@ -48,7 +48,7 @@ def load(path: Path) -> ResNet:
         name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
     }
     try:
-        with torch.device("meta"):  # without numbers of its own: they are about to come from the weights
+        with torch.device("meta"):  # without values: they come from the weights
             network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
         raise MissingPart(f"{path} holds no ResNet of torchvision: it has no {error}. {_REMEDY}") from error
