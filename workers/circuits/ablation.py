@@ -22,7 +22,7 @@ STEPS = 10
 
 
 class AblatedLogit:
-    """Of one class of a model over some images, with its own units or latents at one layer."""
+    """The logit of one class of a model over some images, with its own units or latents at one layer."""
 
     def __init__(
         self, model: RewritableModel, layer: str, target: int, images: Sequence[Image], means: Sequence[float]
@@ -53,6 +53,7 @@ class AblatedLogit:
 
         found = self._model.outputs(self._images, self._layer, move, gradients=True)[:, self._target].sum()
         gained = zip(ways, torch.autograd.grad(found, points), strict=True)
+        # Summed over places, and averaged over images below.
         summed = sum((way * gradient).double().sum((0, 2, 3)).cpu() for way, gradient in gained)
         return np.asarray(summed) / len(self._images)
 
@@ -68,12 +69,15 @@ def find_effects(logit: AblatedLogit, units: Sequence[int], what: str, progress:
 
 
 def integrate_gradients(logit: AblatedLogit, what: str, progress: Progress) -> Floats:
-    """Return the same for all units (units,) at once, to first order: gradients along the way from the means to the
-    units' own activations, times that way (Sundararajan et al., ICML 2017, with `STEPS` steps, as sparse feature
-    circuits do)."""
+    """Return the same for all units (units,) at once, to first order, by integrated gradients.
+
+    Gradients along the way from the means to the units' own activations, times that way (Sundararajan et al., ICML
+    2017), in `STEPS` steps as sparse feature circuits do.
+    """
     total: Floats = np.zeros(0)
     for step in range(STEPS):
         progress(what, step, STEPS)
+        # In the middle of each step, which is exact for a straight line.
         found = logit.read_gradient((step + 0.5) / STEPS)
         total = found if not step else total + found
     return total / STEPS

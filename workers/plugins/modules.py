@@ -89,6 +89,7 @@ class ModuleModel(HookedModel):
         self._digest = _digest(made.network)
         self._checks = MapChecks(key)
         self._slot = settings.model_cache.slot(f"{key} {self.revision}", self._load)
+        # Loads once, so that a module that is too large is reported when the plug-in is loaded.
         with self._slot:
             pass
 
@@ -103,6 +104,7 @@ class ModuleModel(HookedModel):
         network, self._study.network = self._study.network, None
         if network is None:
             network = self._reload().network
+            # Measurements are stored under the revision, so they must not come from other weights.
             if _digest(network) != self._digest:
                 raise MachineryError(f"The weights of {self.name} changed meanwhile. Start the worker again.")
         network = network.to(self._settings.device, self._precision).eval().requires_grad_(False)
@@ -167,7 +169,7 @@ class PlainNetwork:
         self.config = SimpleNamespace(model_type="", num_labels=len(names), id2label=names, problem_type=kind)
 
     def __call__(self, pixel_values: torch.Tensor) -> Any:
-        """An object with `logits` (batch, classes), or with `last_hidden_state`. Raises MissingPart."""
+        """Return an object with `logits` (batch, classes), or with `last_hidden_state`. Raises MissingPart."""
         return self.forward(pixel_values)
 
     def forward(self, pixel_values: torch.Tensor) -> Any:
@@ -185,19 +187,19 @@ class PlainNetwork:
         return SimpleNamespace(last_hidden_state=found[:, :, None, None] if found.ndim == 2 else found)
 
     def get_submodule(self, path: str) -> nn.Module:
-        """As the module's."""
+        """Return what the module returns."""
         return self.module.get_submodule(path)
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """As the module's."""
+        """Yield what the module yields."""
         return self.module.named_modules()
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """As the module's."""
+        """Yield what the module yields."""
         return self.module.named_parameters()
 
     def parameters(self) -> Iterator[torch.Tensor]:
-        """As the module's; a number on the processor where it has none."""
+        """Return the module's parameters; a number on the CPU if it has none."""
         found: list[torch.Tensor] = [*self.module.parameters()]
         return iter(found or [torch.zeros(())])
 
@@ -212,6 +214,7 @@ class _ModulePreparation:
         self._visible = made.visible
         self.shape: tuple[int, ...] = ()
         """Channels, height and width of what the network takes."""
+        # Tried on a grey image, since only the plug-in knows the shape.
         self.shape = tuple(self.pixels([Image.new("RGB", (_GREY, _GREY), (128, 128, 128))]).shape[1:])
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:

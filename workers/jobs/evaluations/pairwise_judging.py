@@ -1,5 +1,5 @@
 """Let a model judge an evaluation's labels in pairs (paper, Table 1): a pairwise trial, created after all items are
-done, judged pair by pair, then closed. Shares are read from the trial; see `pairwise.of_evaluation`."""
+done, judged pair by pair, then closed. Shares are read from the trial; see `experiments/pairwise/of_evaluation.py`."""
 
 from __future__ import annotations
 

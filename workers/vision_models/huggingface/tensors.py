@@ -1,7 +1,6 @@
-"""Finds the layout of modules' outputs, and converts them to maps (batch, units, height, width).
+"""Find the layout of modules' outputs, and convert them to maps (batch, units, height, width).
 
-Sizes are (height, width). Positions of tokens are never guessed from their number alone: rows and columns come from
-a convolution of the network, and tokens without a position from its parameters.
+Sizes are (height, width).
 """
 
 from __future__ import annotations
