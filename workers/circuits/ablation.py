@@ -53,7 +53,6 @@ class AblatedLogit:
 
         found = self._model.outputs(self._images, self._layer, move, gradients=True)[:, self._target].sum()
         gained = zip(ways, torch.autograd.grad(found, points), strict=True)
-        # Summed over places, and averaged over images below.
         summed = sum((way * gradient).double().sum((0, 2, 3)).cpu() for way, gradient in gained)
         return np.asarray(summed) / len(self._images)
 
