@@ -60,7 +60,7 @@ class CircuitWish:
     """On which the class is seen most."""
     seeds: int = 3
     exact: bool = True
-    """Whether each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
+    """True if each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
 
 
 def find_target(model: RewritableModel, name: str) -> int:
@@ -142,7 +142,7 @@ class _CircuitSearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each node is ablated by itself: of many nodes gradients alone tell."""
+        """True if each node is ablated by itself; of many nodes only gradients are computed."""
         return self._wish.exact and len(self.side.nodes) <= EXACT
 
     def find_effects(self, choosing: Positions, seed: int) -> NDArray[np.float64]:

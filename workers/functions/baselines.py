@@ -118,7 +118,7 @@ _STRING_DOMAIN = "printable texts"
 def study_texts(call: Call) -> FunctionAnswer:
     """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe.
 
-    What was found from the first probes has to tell what others give.
+    The curve found from the first probes must predict other outputs.
     """
     seen = dict(zip(_PROBES, call(_PROBES), strict=True))
     seen |= zip(_FURTHER_PROBES, call(_FURTHER_PROBES, lambda: _conclude_changes(seen)), strict=True)

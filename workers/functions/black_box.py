@@ -37,14 +37,14 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
+    """The noise added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
 
     kind: NoiseKind
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a function really is. Callers hide it until the agent has answered."""
+    """The truth about a function. Callers hide it until the agent has answered."""
 
     code: str
     """Python with `def f(x)` last: what the function computes, without noise. Published code is as it was published,

@@ -31,7 +31,7 @@ class FunctionCollection:
 
     name = "functions"
     revision = "2"
-    """Changes whenever a key stands for another function, or there is another family."""
+    """A text that changes if a key gives another function, or there is another family."""
 
     def __init__(self, find_nearness: FindNearness = load_sentences) -> None:
         self._find_nearness = find_nearness

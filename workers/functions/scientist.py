@@ -73,7 +73,7 @@ class _NeedsCallError(Exception):
 
 
 class FunctionScientist:
-    """See `protocols.Backbone`. The same conversation gives the same reply. Words stand in for tokens."""
+    """See `protocols.Backbone`. The same conversation gives the same reply. Words count as tokens."""
 
     label = "Scripted baseline for functions (no language model)"
     sees = False

@@ -1,7 +1,7 @@
 """Score answers about functions: code runs in the sandbox, in its own process for each function; a description of a
 function of words is judged by the choices made with it.
 
-Nothing of an answer is imported, parsed or run here. Exceeding the time limit is an outcome of its own.
+Nothing of an answer is imported, parsed or run here. Exceeding the time limit is a separate outcome.
 """
 
 from __future__ import annotations

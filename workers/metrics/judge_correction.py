@@ -1,4 +1,4 @@
-"""Corrects r and the base rate of a label for the errors of the judge that says which images show it.
+"""Correct r and the base rate of a label for the errors of the judge that says which images show it.
 
 A judge with false positives and misses makes r smaller than the label's true r. If its errors do not depend on the
 activation, this can be undone. With q the share that it calls described, a its rate of false positives and b that of

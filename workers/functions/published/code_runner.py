@@ -1,4 +1,4 @@
-"""Run the `function` of a published function_code.py in the sandbox, in a process of its own for each call.
+"""Run the `function` of a published function_code.py in the sandbox, in a separate process for each call.
 
 The worker neither imports nor parses the code, and accepts only numbers and texts from it.
 """
@@ -19,7 +19,7 @@ SECONDS = 5.0
 MAX_OUTPUT_CHARS = 10_000
 """Of one output; a longer one counts as none."""
 MAX_BYTES = 6_000_000
-"""Of all texts that a call gives: what travels in one message has a limit of its own."""
+"""Maximum characters of all outputs of a call: one message has its own limit."""
 Kind = Literal["number", "text"]
 _BOUNDS = Bounds(seconds=SECONDS, memory_bytes=512 << 20, frame_bytes=8 << 20, total_bytes=16 << 20, output_chars=1_000)
 _PROGRAM = """

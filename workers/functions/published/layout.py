@@ -55,7 +55,7 @@ class Document:
     content: Any = None
     trouble: str = ""
     source: Path | None = None
-    """Where one lies that is too large to be read."""
+    """Path of one that is too large to be read."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Benchmark:
 
 
 def find_root(folder: str | Path) -> Path:
-    """Return the folder with the families' folders, which may lie in the one that is named. Raises MissingPart."""
+    """Return the folder with the families' folders: the named one, or one in it. Raises MissingPart."""
     try:
         named = Path(folder).expanduser()
         places = [named / place for place in _PLACES]

@@ -15,7 +15,7 @@ from workers.functions.words.typed import DOMAIN, check_words
 UNDEFINED = "undefined"
 HINTS, _NEAR_HINTS = 10, 2
 _TOLD_APART = 2
-"""Words of a part that are tried in vain before it counts as left out."""
+"""Number of words of a part without an output after which it counts as left out."""
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3

@@ -1,6 +1,6 @@
 """Judge descriptions by choices: one of three options is what the function does, and a judge picks by the description.
 
-Chance is 1/3. After FIND (Schwettmann et al., NeurIPS 2023, section 3.3), read strictly: options stand in an order
+Chance is 1/3. After FIND (Schwettmann et al., NeurIPS 2023, section 3.3), read strictly: the order of the options is
 drawn for each triplet, a reply counts only if its last line of that form names one of them, and what cannot be read is
 counted apart.
 """
@@ -49,7 +49,7 @@ def write_pair(given: str, said: str) -> str:
 
 
 def shuffle_options(right: str, others: Sequence[str], rng: Random) -> Triplet:
-    """Return the triplet in an order drawn by lot."""
+    """Return the triplet in a random order."""
     options = [right, *others]
     rng.shuffle(options)
     first, second, third = options

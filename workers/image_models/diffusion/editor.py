@@ -1,4 +1,4 @@
-"""Edits images by instruction with any editing pipeline of diffusers, by hub id or local folder."""
+"""Edit images by instruction with any editing pipeline of diffusers, by hub id or local folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws images from prompts with any text-to-image pipeline of diffusers, by hub id or local folder."""
+"""Draw images from prompts with any text-to-image pipeline of diffusers, by hub id or local folder."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class PipelineSource:
 
     @property
     def batches(self) -> bool:
-        """Whether several images can be made in one call, each from its own words (and original)."""
+        """True if several images can be made in one call, each from its own words (and original)."""
         return self.use == "draw" or self.kind.__name__ in _AN_IMAGE_A_PROMPT
 
     def takes(self, parameter: str) -> bool:

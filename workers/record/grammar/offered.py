@@ -1,4 +1,4 @@
-"""Reads a call of an offered function field by field as a reply, and reports its errors.
+"""Read a call of an offered function field by field as a reply, and report its errors.
 
 A call whose fields have no meaning is read like any other call (see `calls`), so that no round is lost to a wrong
 name.

@@ -1,4 +1,4 @@
-"""Reads torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
+"""Read torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
 files.
 
 Code in a file is never run, and no file or archive larger than any ResNet is opened.
