@@ -39,6 +39,7 @@ class ToyboxGenerator:
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
             reading = read_prompt(prompt, seed)
+            # Refused as a whole: ignoring a word would draw something else than the prompt says
             pictures.append(refuse_reading(reading) or _picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
