@@ -95,7 +95,7 @@ class MeasuredPoints:
         return MeasuredPoints(self.x[::_EVERY], self.y[::_EVERY])
 
     def fit(self, parts: tuple[Curve, ...], joint: str = "") -> Fit:
-        """Return the weights that leave least, for given curves."""
+        """Return the fit of given curves with the least error."""
         found = [part.evaluate(self.x) for part in parts]
         design = found[0] if not joint else np.concatenate(found, axis=1) if joint == "sum" else _multiply(*found)
         weights, left = _solve(design[None], self.y)
@@ -106,7 +106,7 @@ class MeasuredPoints:
         return Fit(parts, joint, tuple(weights[0].tolist()), error, score if math.isfinite(error) else math.inf)
 
     def refine(self, fit: Fit) -> Fit:
-        """Move the parameters by smaller and smaller steps as long as that leaves less."""
+        """Move the parameters by smaller and smaller steps as long as that lowers the error."""
         share = 1.0
         for _ in range(_ROUNDS):
             moved = [
@@ -148,14 +148,14 @@ def find_fit(x: Floats, y: Floats) -> Fit:
 
 
 def _find_best(measured: MeasuredPoints, shape: CurveShape) -> Fit:
-    """Return a shape at the parameters of its grid that leave least."""
+    """Return a shape at those parameters of its grid with the least error."""
     grid = shape.grid()
     _, left = _solve(shape.evaluate(measured.x, grid), measured.y)
     return measured.fit((Curve(shape, *grid[int(left.argmin())]),))
 
 
 def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str) -> list[tuple[Curve, Curve]]:
-    """Return for each partner the curve that leaves least beside it."""
+    """Return each partner with the curve that fits best beside it."""
     few = measured.thinned
     found = []
     for partner in partners:
@@ -193,8 +193,8 @@ def _solve(design: Floats, y: Floats) -> tuple[Floats, Floats]:
     """
     defined = np.atleast_1d(np.isfinite(design).all(axis=(1, 2)))
     clean = np.where(defined[:, None, None], design, 0.0)
+    # All columns get length 1, or large ones would hide small ones in the equations
     scale = np.sqrt(np.square(clean).sum(axis=1))
-    # Columns of one length, or large ones would hide small ones in the equations
     scale[scale == 0] = 1.0
     clean = clean / scale[:, None, :]
     # The small diagonal keeps columns that depend on one another solvable

@@ -43,13 +43,13 @@ _TESTS, _SHIPPED = "unit_test_data.json", "func_name_dict.json"
 _PLACES = ("", "find-dataset", "src/find-dataset")
 _MAX_DOCUMENT = 64 << 20
 _MAX_FILE = 1 << 20
-"""Bytes of a function's file that is read; larger ones are copied and not looked at."""
+"""Maximum bytes of a function's file that is read; larger ones are only copied."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file. What cannot be read is kept as it is."""
+    """A JSON file. One that cannot be parsed keeps its bytes."""
 
     data: bytes
     content: Any = None
@@ -78,7 +78,7 @@ class Category:
     rows: Mapping[int, Row] = field(default_factory=dict)
     tests: Mapping[int, UnitTest] = field(default_factory=dict)
     shipped: Mapping[int, str] = field(default_factory=dict)
-    """Of numeric functions the name of the file that became function_code.py: it tells the variant."""
+    """For numeric functions, the name of the file that became function_code.py, which shows the variant."""
     odd: Mapping[int, str] = field(default_factory=dict)
     """Functions whose entry is repeated or of another form, with the reason."""
     troubles: tuple[str, ...] = ()
@@ -103,6 +103,7 @@ class Benchmark:
                 found.update(name.encode("utf-8", "replace") + sha256(document.data).digest())
             for number, each in sorted(category.functions.items()):
                 found.update(f"{number} {each.trouble}".encode("utf-8", "replace"))
+                # "replace", because file names may hold bytes that are not UTF-8
                 for name, data in sorted(each.files.items()):
                     found.update(name.encode("utf-8", "replace") + sha256(data).digest())
                 for name, path in sorted(each.too_large.items()):
@@ -128,8 +129,7 @@ def find_root(folder: str | Path) -> Path:
 
 
 def read_layout(folder: str | Path) -> Benchmark:
-    """Return the benchmark in a folder. Raises MissingPart where there is none; other defects are kept beside what they
-    are defects of."""
+    """Return the benchmark in a folder, with its defects. Raises MissingPart if there is none."""
     root = find_root(folder)
     try:
         here = {family: root / name for family, name in CATEGORIES.items() if (root / name).is_dir()}

@@ -190,6 +190,7 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
     weight = torch.from_numpy(known).float()[None]  # (1, height, width)
     total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
     pool = torch.nn.AvgPool2d(side, 1, side // 2)
+    # Where no pixel is known this is 0, not nan
     return (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
 
 

@@ -102,7 +102,6 @@ def train_network(
         for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
             # By seed and epoch alone, so that a training that was stopped ends with the same weights
             rng = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-            # One pass over the examples, in an order that follows from `rng` alone.
             title = f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}"
             order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
             course.network.train()
