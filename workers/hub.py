@@ -1,8 +1,7 @@
 """Find the files of a checkpoint: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
 
-Nothing is fetched unless `fetching` is set, which only a person's `--fetch` does. Files are asked for as groups of
-names: one file of each group is enough, and the first that exists is used. A file `*.index.json` stands for the shards
-it lists. Used by plug-ins; knows nothing of the files' contents.
+Files are asked for as groups of names: one file of each group is enough, and the first that exists is used. A file
+`*.index.json` stands for the shards it lists. Used by plug-ins; knows nothing of the files' contents.
 """
 
 from __future__ import annotations
@@ -65,6 +64,7 @@ def folder(name: str, groups: Groups) -> Path:
         raise MissingPart(lack) if local.is_dir() or _is_id(name) else UnknownName(lack)
     if local.is_dir():
         return local.resolve()
+    # Fetched only if a person allowed it with `--fetch`: a worker must not download gigabytes by itself.
     return _find_cached(name, groups) or _fetch(name, groups)
 
 
@@ -85,9 +85,8 @@ def files(place: Path, groups: Groups) -> list[Path]:
 
 
 def fingerprint(place: Path, groups: Groups) -> str:
-    """Return a name for the content of these files that changes whenever it does: the commit, if the folder is the
-    hub's cache.
-    """
+    """Return a name for the content of these files that changes whenever it does."""
+    # In the hub's cache the commit names the content already.
     if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
         return place.name[:12]
     digest = sha256()
@@ -129,7 +128,8 @@ def _find_missing(place: Path, group: tuple[str, ...]) -> str:
 
 
 def _list_shards(path: Path) -> list[str]:
-    """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
+    """Return names of the files that an index lists; none for any other file. Raises MissingPart for a damaged
+    index."""
     if not path.name.endswith(".index.json") or not path.is_file():
         return []
     try:
@@ -170,6 +170,7 @@ def _fetch(name: str, groups: Groups) -> Path:
         place = Path(hf_hub_download(name, groups[0][0])).parent
         for group in groups:
             for shard in _list_shards(_get_first(name, group, place.name)):
+                # Of the commit of the first file: the branch may move on between two downloads.
                 hf_hub_download(name, shard, revision=place.name)
         return place
     except GatedRepoError as error:

@@ -6,8 +6,7 @@ A plug-in that has weights makes a `Slot` for them, which is cheap, and enters i
     with self._network as network: ...
 
 Entering loads the weights if needed, holds the slot for this thread, and keeps it from being unloaded meanwhile. A
-thread may enter further slots inside, always in the same order. One condition guards the bookkeeping; nothing is loaded
-while it is held.
+thread may enter further slots inside, always in the same order.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ MAX_WAIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a page shows of one slot."""
+    """The facts about one slot that a page shows."""
 
     name: str
     bytes: int
@@ -54,14 +53,13 @@ class ModelCache:
         self.budget = budget
         self.device = device
         self.loads = 0
+        # Weak, so that the weights go with the last plug-in that uses them.
         self._slots: weakref.WeakSet[Slot[Any]] = weakref.WeakSet()
         self._waiting: dict[int, Slot[Any]] = {}
         self._turn = threading.Condition()
 
     def slot(self, name: str, load: Callable[[], T]) -> Slot[T]:
-        """Return a slot for the result of `load`: a module, or an object with modules in it. It is dropped with its
-        last user.
-        """
+        """Return a slot for the result of `load`: a module, or an object with modules in it."""
         slot: Slot[T] = Slot(self, name, load)
         with self._turn:
             self._slots.add(slot)
@@ -91,6 +89,7 @@ class ModelCache:
             idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
             while idle and (wanted is None or self._sum_taken(beside) + wanted > self.limit()):
                 away.append(idle.pop(0).empty())
+        # Outside the lock: freeing gigabytes takes a while.
         if away:
             away.clear()
             release_memory()
@@ -103,6 +102,7 @@ class ModelCache:
             slot.depth += 1
         try:
             return slot.held if slot.held is not None else self._fetch(slot)
+        # An interrupt must not leave the slot taken.
         except BaseException:
             self.leave(slot)
             raise
@@ -117,17 +117,16 @@ class ModelCache:
                 self._turn.notify_all()
 
     def _await_turn(self, slot: Slot[Any], me: int) -> None:
-        """Wait until no other thread has the slot, and until it fits beside the slots that are busy.
-
-        A thread that holds a slot already does not wait for room: the thread that takes the room may be waiting for
-        that slot.
-        """
+        """Wait until no other thread has the slot, and until it fits beside the slots that are busy."""
         if slot.owner == me:
             return
+        # A thread that holds a slot does not wait for room: the thread that takes the room may be waiting for that
+        # slot.
         holding = any(each.owner == me for each in self._slots)
         self._refuse_circle(slot, me)
         self._waiting[me] = slot
         try:
+            # After a while it loads in addition to the busy slots: slow is better than stuck.
             if not self._turn.wait_for(lambda: not slot.busy and (holding or self._fits(slot)), MAX_WAIT_SECONDS):
                 self._turn.wait_for(lambda: not slot.busy)
         finally:
@@ -158,6 +157,7 @@ class ModelCache:
         known = slot.size
         if known and self.limit():
             self.evict(known, beside=slot)
+        # Without the lock, so that other slots can be used while this one loads.
         held = self._load(slot)
         size = count_bytes(held)
         with self._turn:
@@ -165,6 +165,7 @@ class ModelCache:
             self.loads += 1
         if not self.limit():
             return held
+        # Again: the size was unknown before the first load, or has changed.
         self.evict(slot.size, beside=slot)
         with self._turn:
             others = self._sum_taken(slot)

@@ -58,7 +58,7 @@ class PriceList(Mapping[str, Price]):
 
 
 def read_prices(path: Path) -> dict[str, Price]:
-    """The prices in a file. Raises MissingPart, naming what is wrong with it."""
+    """Return the prices in a file. Raises MissingPart, naming what is wrong with it."""
     try:
         models = tomllib.loads(path.read_text(encoding="utf-8")).get("models", {})
         return {str(model): _price(path, model, entry) for model, entry in models.items()}

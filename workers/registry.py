@@ -217,7 +217,7 @@ def system_of(kind: str) -> str:
 
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
-    """Return keys and labels of plug-ins with a name of their own, for a form; families are left out."""
+    """Return keys and labels of plug-ins for a form; families are left out."""
     return [(key, label) for key, (label, _) in plugins.items() if not key.endswith(":")]
 
 

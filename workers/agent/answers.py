@@ -1,8 +1,4 @@
-"""Collect what the agent has answered so far and list the parts that its task still misses. Pure; called by
-`run_state`.
-
-An answer that misses a part is asked for once more; the two replies then make one answer, so that neither is lost.
-"""
+"""Collect what the agent has answered so far and list the parts that its task still misses. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +20,8 @@ class FinalAnswer:
     by_person: bool = False
 
     def lacks(self, start: Started) -> list[str]:
-        """Tags that are missing. None for a person's reply: the form showed the fields, and empty ones are meant."""
+        """List the tags that are missing."""
+        # A person's form showed all fields, so an empty one is meant.
         if self.conclusion and self.by_person:
             return []
         return [tags[0] for tags in tasks.list_needs(start.task, start.system.layer) if not self.tags & set(tags)]
@@ -37,6 +34,7 @@ def complete_answer(before: Replied | None, reply: Replied) -> FinalAnswer:
         return now
     first = _read_answer(before)
     one, two = first.conclusion, now.conclusion
+    # The second reply often repeats only what was missing, so the first one still counts.
     if one is None or two is None:
         return now if one is None else first
     # The latest text of each part counts; parts that are not repeated are kept.

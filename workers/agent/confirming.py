@@ -1,6 +1,4 @@
-"""Check that the biases stated in a conclusion were tested on images drawn after they were stated. Pure; called by
-`rules`.
-"""
+"""Check that the biases stated in a conclusion were tested on images drawn after they were stated. Pure."""
 
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
     """Return the request to test the biases stated in the latest reply; None if they are tested or cannot be."""
     reply, start, limits = state.reply, state.start, state.limits
     too_late = limits.rounds is not None and reply.round + ROUNDS > limits.rounds
+    # Without an image generator the reference lacks this heading, and the agent could not draw new images.
     draws = "### tools.text2image(" in start.reference
     asked = state.confirm_requests >= ASKED
     if not find_task(start.task).confirms or reply.by_person or asked or too_late or not draws:

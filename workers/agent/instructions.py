@@ -79,7 +79,7 @@ def _template(name: str) -> Template:
 def choose_example(reference: str, *tools: str) -> str:
     """Return a short example program that uses the first of these tools (keys of `_EXAMPLES`) named in the reference.
 
-    A reference that names none of them gets the first example. A function has a program of its own.
+    A reference that names none of them gets the first example. A function has its own program.
     """
     if "### system.call(" in reference:
         return _EXAMPLES["call"]
@@ -111,6 +111,7 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     """Return the system in words, such as "unit 7 of layer4 in the model toybox"; for a synthetic neuron only a
     number.
     """
+    # The name of the network would tell the agent what a synthetic neuron detects.
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
     if system.kind == CIRCUIT:
@@ -128,7 +129,8 @@ def _name_circuit(system: SystemSpec) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a block quotation: every line is marked, so no line can pass for one of ours."""
+    """Return a block quotation."""
+    # Every line is marked, so that no line of a person's text can pass for one of ours.
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 

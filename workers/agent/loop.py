@@ -1,8 +1,7 @@
 """The agent's loop: ask, parse, run, record. Each call executes one round.
 
-`rules` decides the next step; this module takes it and records it in the run log at once, so that a killed run
-continues at the first step not recorded. It knows no database, no model and no sandbox. Called by `workers.jobs` and by
-the command line.
+`rules` decides the next step; this module takes it and records it in the run log. It knows no database, no model and no
+sandbox. Called by `workers.jobs` and by the command line.
 """
 
 from __future__ import annotations
@@ -176,11 +175,13 @@ def run_agent(
     moved = False
     while step := rules.next_step(run_log.read(), run_log.seconds()):
         if isinstance(step, rules.Ask):
+            # One round a call, so that a worker can serve other runs in between.
             if moved:
                 return True
             if who := run_log.pausing():
                 run_log.append("paused", Paused(step.round - 1, who))
                 return False
+        # Each step is recorded at once: a killed run continues at the first step that is not recorded.
         attempt(run_log, round_of(step), partial(_take_step, step, context))
         moved = True
     return False
@@ -246,6 +247,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
             StreamedReply(run_log, rules.time_left(run_state, run_log.seconds())),
             start.seed,
         )
+        # Providers send characters that the database refuses
         calls = tuple(FunctionCall(*map(strip_unstorable, (it.name, it.arguments, it.id))) for it in reply.calls)
         text, remarks = write_out(strip_unstorable(reply.text), calls, offered if reply.offered else ())
         parsed = parse(text)
@@ -276,6 +278,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
             ),
         )
     finally:
+        # Also after a failure: viewers must not keep a draft that no reply will replace
         run_log.draft("")
 
 
@@ -314,6 +317,7 @@ def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> Non
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
     tries = run_log.read().attempts + 1
     log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
+    # Recorded before it is raised, so that the count of attempts survives the end of this worker
     run_log.append("retrying", Retrying(round_number, tries, what))
     if tries < rules.ATTEMPTS:
         raise MachineryError(what) from error
@@ -334,10 +338,7 @@ def round_of(step: rules.Step) -> int:
 
 
 class StreamedReply:
-    """The reply under way: collects its pieces, shows them, and stops when a person stops the run.
-
-    It also stops after the time limit, unless text is coming.
-    """
+    """Collect the pieces of a reply, show them, and stop when a person stops the run or the time limit passes."""
 
     def __init__(self, run_log: RunLog, seconds: float = math.inf) -> None:
         """`seconds` is the time left for the reply."""
@@ -362,6 +363,7 @@ class StreamedReply:
         self.text = "" if piece is None else self.text + piece
         self.run_log.draft(self.text)
         if piece:
+            # A reply that is being written may end after the time limit; a silent one may not
             self.until = max(self.until, time.monotonic() + STREAM_IDLE_TIMEOUT)
             if self.aside:
                 self.run_log.progress("", 0, 0)

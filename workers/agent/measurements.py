@@ -1,6 +1,6 @@
 """Compute the figures of an experiment that the agent reads below its images: wrongly logged values, means, the scale.
 
-Computed here from the record, so that no program has to and none can miscount. Called by `conversation`.
+Called by `conversation`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
     """Return all figures, one a line. `earlier` holds the activations of images that were logged before, by key."""
     # Images whose logged activation is not what the system returned, by the numbers under which they are shown
     seen = enumerate(result.observations, 1)
+    # A program that logs other values than the system returned would mislead the agent, so both are named.
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
     for number, each in wrong[:MAX_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
@@ -43,6 +44,7 @@ def _summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, 
         if _is_edit(each):
             words, original = " ".join((each.prompt or each.title).split()), each.original or ""
             pair = (known[original], each.activation) if original in known else None
+            # A dict keyed by original and edit, so that a pair that was logged twice counts once.
             pairs.setdefault(words, {})[original, each.image] = pair
     if pairs:
         yield "Edits, each against its own original:"
@@ -67,11 +69,9 @@ def change(pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def table(observations: Sequence[Observation]) -> Iterator[str]:
-    """Return mean and spread of images whose titles differ only in a number at the end; each image counts once.
-
-    Edits are left out: without their originals they are not groups to compare.
-    """
+    """Return mean and spread of images whose titles differ only in a number at the end."""
     groups: dict[str, dict[str, float]] = {}
+    # Edits are not groups to compare without their originals.
     for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, on one line
         title = " ".join(each.title.split())[:MAX_TITLE]

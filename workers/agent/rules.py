@@ -1,4 +1,4 @@
-"""The rules of a round: choose the next step from the state of the run. Pure, so a killed run continues where it was.
+"""Choose the next step of a round from the state of the run. Pure, so a killed run continues where it was.
 
 - A reply with a program: the program runs first. If the reply also concludes, the agent is asked to conclude again.
 - A reply with a conclusion alone ends the run. One with neither gets a reminder; the third in a row ends the run.
@@ -101,6 +101,7 @@ def next_step(state: RunState, seconds: float) -> Step | None:
         return Record("failed", Ended(words))
     if state.latest is None:
         return Ask(1)
+    # Before the program: once the final answer was asked for, programs do not run.
     if state.final_requests:
         return _decide_after_final_answer(state, seconds)
     reply = state.reply
@@ -120,9 +121,11 @@ def _decide_after_reading(state: RunState, seconds: float) -> Step:
     exceeded = bool(state.explain_exceeded(seconds))
     if not exceeded and ((grade and grade.goes_back) or "confirm" in state.since.reasons):
         return Ask(reply.round + 1)
+    # A note that the agent has not read could change its conclusion.
     if answer.conclusion is not None and whole and not state.has_unread_note:
         if not grade and (due := _grade_due(state, answer.conclusion, seconds)):
             return due
+        # After the grade: a label that is sent back leads to another conclusion, whose biases count instead.
         doubt = ask_to_confirm(state, answer.conclusion)
         if doubt and not exceeded:
             return Record("reminder", doubt)
@@ -185,9 +188,11 @@ def _reading_note(state: RunState) -> Reminder:
 
 
 def _choose_note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
-    """Return the note on a result. At most one: two would contradict each other."""
+    """Return the note on a result, if one is due."""
+    # At most one note: two would contradict each other.
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
+    # Older records have neither `own` nor `measured`; their logged images tell.
     is_new = result.own or (not result.measured and bool(list_own(result)))
     mark = result.exemplar_mean
     if is_new and reached is not None and mark is not None and reached < mark - NEAR * abs(mark):

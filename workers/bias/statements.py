@@ -52,12 +52,13 @@ def add_tests(end: Ended, payloads: Sequence[Payload]) -> Ended:
 def check_statements(
     text: str, experiments: Mapping[int, Sequence[Observation]], stated: Sequence[StatedBias] = ()
 ) -> list[BiasStatement]:
-    """The statements in a conclusion, the greatest effect first, each tested on what the run logged.
+    """Return the statements in a conclusion, the greatest effect first, each tested on what the run logged.
 
     `experiments` are the observations of each, by its number, in order. `stated` are the run's statements, each when it
     was first made: on new images they are one family of tests, from which a conclusion reports.
     """
     concluded = date_statements(text, stated)
+    # Statements that a conclusion dropped count too: without them, the correction would be too mild
     dropped = [each for each in stated if each.words not in {other.words for other in concluded}]
     measured = [_measure(each, experiments, concluded) for each in (*concluded, *dropped)]
     adjusted = holm([math.nan if each.test.p is None or not each.sides.fresh else each.test.p for each in measured])
@@ -71,6 +72,7 @@ def check_statements(
 def _judge(measured: BiasStatement, adjusted: float) -> BiasStatement:
     if math.isnan(adjusted) or measured.test.effect is None:
         return measured
+    # A two-sided p is small for the opposite effect too
     same_way = (measured.test.effect < 0) == (measured.stated.direction == "weaker")
     return replace(measured, test=replace(measured.test, adjusted_p=adjusted, holds=same_way and adjusted < 0.05))
 
@@ -99,7 +101,7 @@ def _measure(
 
 
 def _list_cases(rows: Sequence[Observation]) -> Floats:
-    """The mean activation of the images of each prompt, (prompts,)."""
+    """Return the mean activation of the images of each prompt, (prompts,)."""
     by_prompt: dict[str, list[float]] = defaultdict(list)
     for each in rows:
         if math.isfinite(each.activation):
@@ -120,18 +122,21 @@ def _count_contexts(rows: Sequence[Observation]) -> int:
 
 
 def _standardise(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """Hedges' g and its standard error (Hedges and Olkin 1985); 0 where nothing varies at all."""
+    """Return Hedges' g and its standard error (Hedges and Olkin 1985); 0 if nothing varies at all."""
     first, second = len(inside), len(outside)
     freedom = first + second - 2
     pooled = math.sqrt(((first - 1) * inside.var(ddof=1) + (second - 1) * outside.var(ddof=1)) / freedom)
     difference = float(inside.mean() - outside.mean())
+    # A difference without any spread counts as an effect of 1
     scale = pooled or abs(difference) or 1.0
+    # Hedges' correction is 0 at one degree of freedom
     effect = difference / scale * (1 - 3 / (4 * freedom - 1)) if freedom > 1 else difference / scale
     return effect, math.sqrt((first + second) / (first * second) + effect**2 / (2 * (first + second)))
 
 
 def _permute(inside: Floats, outside: Floats) -> float:
-    """Two-sided p; the same for the same images."""
+    """Return the two-sided p of a permutation test."""
+    # A fixed seed: the same images always give the same p
     found = stats.permutation_test(
         (inside, outside),
         lambda one, two, axis: one.mean(axis) - two.mean(axis),

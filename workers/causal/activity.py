@@ -51,7 +51,8 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
 
 
 def sum_activity(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The activity of a set (images,): the sum of its units' activations (images, units), each over its deviation."""
+    """Return the activity of a set (images,): the sum of its units' activations (images, units), each over its
+    deviation."""
     spread = chosen.std(axis=0)
     total: NDArray[np.float64] = (chosen / np.where(spread > 0, spread, 1)).sum(axis=1)
     return total

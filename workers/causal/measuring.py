@@ -1,8 +1,4 @@
-"""Run a causal check: change units of a layer, and compare the model's own output with what it was.
-
-For comparison the same change is made to as many other live units of the layer, drawn at random. Both are also measured
-over the images that activate the units most: a unit that is silent in an image cannot change the output.
-"""
+"""Run a causal check: change units of a layer, and compare the model's own output with what it was."""
 
 from __future__ import annotations
 
@@ -78,6 +74,7 @@ def measure_causal_effect(
     activity = find_activity(activations, question.units)
     if len(activity.constant) == len(question.units):
         return CausalReport(constant=activity.constant, why=_explain_constant(activity, len(positions)))
+    # The same change to as many random live units tells what any change would do
     draws = draw_controls(activity.live_others, len(question.units), question.seed)
     reader = _OutputReader(rewritable, layer, dataset, positions, batch_size, progress)
     means = reader.read_means() if question.reference == "mean" else PlaceMeans()
@@ -120,6 +117,7 @@ def _compare(
     controls = [OutputChange(own, each, scale) for name, each in found.items() if name not in (_OWN, _CHANGED)]
     names = classes.names if classes else ()
     all_images = np.ones(len(own), bool)
+    # Also over the images that activate the units most: a silent unit cannot change the output
     effects = [changed.estimate(rows, controls, names) for rows in (all_images, activity.top)]
     if not controls:
         few = ControlEffect(why=f"only {len(activity.live_others):,} other units of the layer are live")
@@ -147,13 +145,13 @@ class _OutputReader:
         self._progress = progress
 
     def read_means(self) -> PlaceMeans:
-        """The mean of every unit over all places."""
+        """Return the mean of every unit over all places."""
         means = PlaceMeans()
         self._walk(f"Reading the means of {self._layer}", lambda batch: self._run(batch, means.read))
         return means
 
     def read(self, rewrites: Mapping[str, Rewrite]) -> dict[str, Tensor]:
-        """Outputs (images, outputs) by name: the model's own, and those of each rewrite."""
+        """Return outputs (images, outputs) by name: the model's own, and those of each rewrite."""
         parts: dict[str, list[Tensor]] = {name: [] for name in (_OWN, *rewrites)}
 
         def measure_batch(batch: Sequence[Any]) -> None:

@@ -49,7 +49,7 @@ class OutputChange:
         return np.where(np.abs(found) <= smallest, 0.0, found)
 
     def estimate(self, rows: Rows, controls: Sequence[OutputChange], names: Sequence[str]) -> ImageEffect:
-        """The figures over these images, beside those of control units."""
+        """Return the figures over these images, beside those of control units."""
         same = Estimate(why="the model knows no classes")
         if self.same is not None:
             same = estimate_share(int(self.same[rows].sum()), int(rows.sum()))

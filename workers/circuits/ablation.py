@@ -22,7 +22,7 @@ STEPS = 10
 
 
 class AblatedLogit:
-    """Of one class of a model over some images, with its own units or latents at one layer."""
+    """The logit of one class of a model over some images, with its own units or latents at one layer."""
 
     def __init__(
         self, model: RewritableModel, layer: str, target: int, images: Sequence[Image], means: Sequence[float]
@@ -40,8 +40,8 @@ class AblatedLogit:
         return float(found.double().mean())
 
     def read_gradient(self, share: float) -> Floats:
-        """What the logit gains by each unit (units,) on the way from its mean to its own activation, by the gradient at
-        this share of the way: summed over places, the mean over images."""
+        """Return what the logit gains by each unit (units,) on the way from its mean to its own activation, by the
+        gradient at this share of the way: summed over places, the mean over images."""
         ways: list[Tensor] = []
         points: list[Tensor] = []
 
@@ -68,11 +68,15 @@ def find_effects(logit: AblatedLogit, units: Sequence[int], what: str, progress:
 
 
 def integrate_gradients(logit: AblatedLogit, what: str, progress: Progress) -> Floats:
-    """The same for all units (units,) at once, to first order: gradients along the way from the means to the units' own
-    activations, times that way (Sundararajan et al., ICML 2017, with `STEPS` steps, as sparse feature circuits do)."""
+    """Return the same for all units (units,) at once, to first order, by integrated gradients.
+
+    Gradients along the way from the means to the units' own activations, times that way (Sundararajan et al., ICML
+    2017), in `STEPS` steps as sparse feature circuits do.
+    """
     total: Floats = np.zeros(0)
     for step in range(STEPS):
         progress(what, step, STEPS)
+        # In the middle of each step, which is exact for a straight line.
         found = logit.read_gradient((step + 0.5) / STEPS)
         total = found if not step else total + found
     return total / STEPS

@@ -26,5 +26,5 @@ def find_lift(activations: NDArray[np.floating[Any]], shown: NDArray[np.bool_]) 
 
 
 def rank_by_lift(units: Sequence[int], lift: NDArray[np.float64]) -> list[int]:
-    """The units with the highest lift first; of equals the lower number."""
+    """Return the units with the highest lift first; of equals the lower number."""
     return sorted((int(each) for each in units), key=lambda unit: (-lift[unit], unit))

@@ -22,7 +22,7 @@ class CircuitPoint:
     """The measurements of a circuit of one size, on some images."""
 
     faithfulness: float
-    """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives no more than nothing."""
+    """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives nothing of it."""
     completeness: float
     """The same of all others without the circuit: 0 if it holds all that matters."""
 

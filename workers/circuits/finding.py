@@ -60,7 +60,7 @@ class CircuitWish:
     """On which the class is seen most."""
     seeds: int = 3
     exact: bool = True
-    """Whether each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
+    """True if each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
 
 
 def find_target(model: RewritableModel, name: str) -> int:
@@ -79,7 +79,8 @@ def find_target(model: RewritableModel, name: str) -> int:
 def find_circuit(
     side: CircuitSide, below: CircuitSide | None, images: Sequence[Image], wish: CircuitWish, progress: Progress
 ) -> CircuitReport:
-    """The report on a class: `images` are those of the activations; `below` are the neurons, where units are latents.
+    """Return the report on a class: `images` are those of the activations; `below` are the neurons, where units are
+    latents.
 
     Raises RequestError where too few images are there, and what `progress` raises.
     """
@@ -141,29 +142,29 @@ class _CircuitSearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each node is ablated by itself: of many nodes gradients alone tell."""
+        """True if each node is ablated by itself; of many nodes only gradients are computed."""
         return self._wish.exact and len(self.side.nodes) <= EXACT
 
     def find_effects(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
-        """Of each node, on the images that choose."""
+        """Return the effect of each node, on the images that choose."""
         if not self.is_exact:
             return self.find_gradients(choosing, seed)
         what = f"Ablating {self.side.model.name}, seed {seed}"
         return find_effects(self._read_logit(choosing), self.side.nodes, what, self._progress)
 
     def find_gradients(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
-        """The same to first order."""
+        """Return the same to first order."""
         what = f"Gradients of {self.side.model.name}, seed {seed}"
         return integrate_gradients(self._read_logit(choosing), what, self._progress)[self.side.nodes]
 
     def order_by_lift(self, shown: NDArray[np.bool_], measuring: Positions) -> list[int]:
-        """All nodes, by what is seen of the images but those that measure."""
+        """Rank all nodes, by the images that choose, not by those that measure."""
         seen = np.ones(len(shown), bool)
         seen[measuring] = False
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
 
     def measure_whole(self, measuring: Positions) -> float:
-        """The mean logit with nothing held, the same at every layer and for latents and neurons."""
+        """Return the mean logit with nothing held, the same at every layer and for latents and neurons."""
         return self._read_logit(measuring).measure([])
 
     def measure(
@@ -175,8 +176,8 @@ class _CircuitSearch:
         what: str,
         model: RewritableModel | None = None,
     ) -> list[list[CircuitPoint]]:
-        """The curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the side's
-        place, and explains what that one says."""
+        """Return the curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the
+        side's place, and explains what that one says."""
         logit = self._read_logit(measuring, model)
         found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress, whole)
         return [found] if found else []
@@ -184,7 +185,7 @@ class _CircuitSearch:
     def report(
         self, images: int, curves: tuple[CircuitCurve, ...], effects: NDArray[np.float64], lift: NDArray[np.float64]
     ) -> CircuitReport:
-        """With the strongest members, by effect."""
+        """Return the report with the strongest members, by effect."""
         side, target = self.side, self._wish.target
         classes = find_classes(side.model)
         name = classes.names[target] if classes and target < len(classes.names) else str(target)
@@ -205,7 +206,7 @@ class _CircuitSearch:
 
 
 def _summarise(method: str, sizes: Sequence[int], found: Sequence[Sequence[CircuitPoint]]) -> CircuitCurve:
-    """Over seeds, each of which has a point for each size."""
+    """Return the curve over seeds, each of which has a point for each size."""
     by_size = list(zip(*found, strict=True))
     return CircuitCurve(
         method,

@@ -44,8 +44,8 @@ Rows = NDArray[np.bool_]
 def measure_graph(
     trace: MemberTrace, dataset: Dataset, positions: Sequence[int], target: str, batch_size: int, progress: Progress
 ) -> CircuitGraphReport:
-    """The graph over probe images, which are at these positions. `target` is the name or number of a class, or "": then
-    it is the class whose logit changes most on average when all members are held.
+    """Return the graph over probe images, which are at these positions. `target` is the name or number of a class, or
+    "": then it is the class whose logit changes most on average when all members are held.
 
     Raises RequestError for a class that is not there, too many members or too few images, and what `progress` raises.
     """
@@ -86,7 +86,7 @@ class _GraphMeasurement:
         self._own = self._run("Reading the most active images", {}, self._chosen)
 
     def measure(self, number: int | None) -> CircuitGraphReport:
-        """With this class, or the one that is moved most."""
+        """Return the report with this class, or the one that is moved most."""
         places = self._trace.places
         off = self._run("Holding all members", self._hold_members(places), self._chosen).outputs
         was_chosen = number is None
@@ -114,7 +114,7 @@ class _GraphMeasurement:
         )
 
     def _measure_members(self, number: int | None) -> tuple[list[GraphNode], list[GraphEdge]]:
-        """Each member held by itself."""
+        """Return each member held by itself."""
         nodes, edges = [], []
         for at, member in enumerate(self._trace.members):
             place, is_constant = (member.model, member.layer), not self._spread[at]
@@ -131,7 +131,7 @@ class _GraphMeasurement:
         return nodes, edges
 
     def _list_later(self, at: int) -> list[int]:
-        """Members of later layers that vary."""
+        """Return the members of later layers that vary."""
         ranks = [self._trace.rank(each) for each in self._trace.members]
         return [later for later, rank in enumerate(ranks) if rank > ranks[at] and self._spread[later]]
 
@@ -144,7 +144,7 @@ class _GraphMeasurement:
         return _estimate(fallen[rows] / self._spread[later])
 
     def _explain(self, off: Floats, number: int | None) -> tuple[Estimate, Estimate]:
-        """Faithfulness and completeness, as `curves` defines them, with an interval over images."""
+        """Return faithfulness and completeness, as `curves` defines them, with an interval over images."""
         if number is None:
             return _NO_CLASS, _NO_CLASS
         layers = [layer for _, layer in self._trace.places]
@@ -178,7 +178,7 @@ class _GraphMeasurement:
         }
 
     def _run(self, what: str, changes: Mapping[Place, Rewrite], positions: Sequence[int]) -> TracedImages:
-        """Batch after batch."""
+        """Trace the images batch after batch."""
         parts = []
         for start in range(0, len(positions), self._batch_size):
             self._progress(what, start, len(positions))

@@ -54,11 +54,11 @@ class PlantedModel:
             return torch.stack([found - 1, torch.zeros_like(found)], 1)
 
     def activations(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """(images, units)"""
+        """Return activations (images, units)."""
         return self._draw(images).amax((2, 3)).numpy()
 
     def _draw(self, images: Sequence[Image.Image]) -> Tensor:
-        """(batch, units, side, side)"""
+        """Return maps (batch, units, side, side)."""
         found = torch.zeros(len(images), UNITS, SIDE, SIDE)
         for at, image in enumerate(images):
             red, green, _ = np.asarray(image)[0, 0].tolist()
@@ -75,7 +75,7 @@ def number_images(count: int) -> list[Image.Image]:
 
 
 def plant(seed: int, rule: Rule) -> PlantedModel:
-    """3 to 6 members and as many followers, drawn by a seed."""
+    """Plant 3 to 6 members and as many followers, drawn by a seed."""
     rng = np.random.default_rng([seed, 44])
     size = int(rng.integers(3, 7))
     drawn = rng.permutation(UNITS)[: 2 * size].tolist()
@@ -84,7 +84,7 @@ def plant(seed: int, rule: Rule) -> PlantedModel:
 
 @dataclass(frozen=True)
 class PlantedFind:
-    """What was found of a planted circuit, among as many of the strongest units as it has members."""
+    """The members found of a planted circuit, among as many of the strongest units as it has members."""
 
     members: int
     """Planted."""

@@ -3,10 +3,8 @@
 Grounding DINO finds boxes for a concept, SAM the mask of what is in each box. Through transformers, with the image
 processors that need no torchvision. Loaded through the registry, as "grounding-dino" or "grounding-dino:DINO,SAM".
 
-What it costs: each concept is a prompt of its own, so that what is found of it depends on no other; 8 of them share a
-pass of the image through the vision backbone of Grounding DINO, and each takes one through the rest. Where anything is
-found the image passes once through SAM. A whole layer of the paper's neurons asks for 45, 41 or 30 concepts in every
-image. transformers is imported where it is used: importing it takes seconds.
+Each image costs one pass through the vision backbone of Grounding DINO for 8 concepts, one through the rest for each
+concept, and one through SAM if anything is found. A layer of the paper's neurons asks for 45, 41 or 30 concepts.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ from workers.weights import load_network, load_part
 
 DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
 PAPER = "paper"
-"""Names the two networks of MAIA's published code, at work as there."""
+"""Names the two networks of MAIA's published code, used as there."""
 PAPERS_TWO = "IDEA-Research/grounding-dino-tiny,facebook/sam-vit-huge"
 """Grounding DINO with a Swin-T, and SAM with a ViT-H."""
 
 _DINO_FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json", "vocab.txt"), ("tokenizer_config.json",))
 _MAX_PHRASE_CHARS = 100
-"""Characters of a concept."""
+"""Maximum characters of a concept."""
 _PROMPTS = 8
 """Prompts that pass through Grounding DINO together."""
 _BOXES = 64
@@ -61,18 +59,18 @@ class DetectionSettings:
 OURS = DetectionSettings(0.3, 0.25)
 """Thresholds of the paper's text."""
 PUBLISHED = DetectionSettings(0.25, 0.0, 224)
-"""The published code's; its threshold for words, 0.3, is left out: there it words a box that is kept, no more."""
+"""Settings of the published code. Its threshold for words, 0.3, is left out: it only names a kept box."""
 
 
 def load(settings: LabSettings, names: str = DEFAULT) -> GroundingDino:
-    """The detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
+    """Return the detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
     dino, sam = _two(names)
     manner = PUBLISHED if names == PAPER else OURS
     return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names, manner)
 
 
 def missing(settings: LabSettings, names: str = DEFAULT) -> str:
-    """What is not there of the two, and the commands that get it; "" if all is. Raises UnknownName."""
+    """Return what is missing of the two, and the commands that install it; "" if nothing. Raises UnknownName."""
     del settings
     dino, sam = _two(names)
     return " ".join(filter(None, [hub.missing(dino, _DINO_FILES), hub.missing(sam, hub.CHECKPOINT)]))
@@ -93,7 +91,7 @@ class _Box:
 
 
 class GroundingDino:
-    """See `protocols.Detector`. Each of the two networks has a place of its own, and so a lock."""
+    """See `protocols.Detector`. Each of the two networks has its own slot in the cache, and so its own lock."""
 
     def __init__(
         self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT, manner: DetectionSettings = OURS
@@ -139,9 +137,11 @@ class _Dino:
 
     @torch.no_grad()
     def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
-        """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
+        """Return the boxes of each concept in one image."""
+        # One image at a time: padding it to the size of another would change what is found
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
+        # A prompt for each concept, so that what is found of it depends on no other
         prompts = [f"{each.lower()}." for each in concepts]
         return map_in_batches(prompts, _PROMPTS, lambda some: self._boxes(pixels, some, manner))
 
@@ -155,6 +155,7 @@ class _Dino:
         match = found.logits.float().sigmoid()  # (prompts, boxes, words of the longest prompt allowed)
         if match.isnan().any():
             raise MissingPart(f"{self.network.name_or_path} gives no numbers (NaN). Try MAIA_PRECISION=float32.")
+        # The full stop behind a concept may match a box that the concept itself does not
         delimiters = self.tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]", "[PAD]", "."])
         named = ~torch.isin(words["input_ids"], torch.tensor(delimiters, device=self.network.device))
         of_concept = (match[:, :, : named.shape[1]] * named[:, None]).amax(2)  # (prompts, boxes)
@@ -176,7 +177,7 @@ class _SharedImageBackbone(torch.nn.Module):
         self.position_embedding = backbone.position_embedding
 
     def forward(self, pixels: torch.Tensor, mask: torch.Tensor) -> tuple[list[Any], list[torch.Tensor]]:
-        """Feature maps with their masks, and their position embeddings; rows of both are the same."""
+        """Return feature maps with their masks, and their position embeddings; rows of both are the same."""
         features, positions = self.backbone(pixels[:1], mask[:1])
         rows = len(pixels)
         return (
@@ -201,7 +202,7 @@ class _Sam:
 
     @torch.no_grad()
     def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
-        """The boxes of one image with the masks of what is in them."""
+        """Return the boxes of one image with the masks of what is in them."""
         boxes = [box for each in found.values() for box in each]
         masks = iter(self._masks(image, boxes) if boxes else [])
         return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
@@ -226,7 +227,7 @@ class _Sam:
 
 
 def _fill_mask(mask: Bools, box: _Box) -> Bools:
-    """The mask; where SAM found nothing in a box, the box."""
+    """Return the mask; the whole box if SAM found nothing in it."""
     if mask.any():
         return mask
     rows, columns = mask.shape
@@ -238,6 +239,7 @@ def _fill_mask(mask: Bools, box: _Box) -> Bools:
 
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
-    """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
-    network = load_network(kind, folder, dtype=torch.float32)  # any other would be the default of all threads meanwhile
+    """Return a network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
+    # Any other type would be the default of all threads while it loads
+    network = load_network(kind, folder, dtype=torch.float32)
     return network.eval().requires_grad_(False).to(settings.device, getattr(torch, settings.precision))

@@ -75,7 +75,8 @@ def draw_atom(atoms: tuple[Atom, ...], rng: random.Random) -> DrawnAtom:
 
 
 def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
-    """Every atom with every choice of its parameters. Raises TypeError for an atom whose parameters are no `OneOf`."""
+    """Return every atom with every choice of its parameters. Raises TypeError for an atom whose parameters are no
+    `OneOf`."""
     found = []
     for atom in atoms:
         if not all(isinstance(choice, OneOf) for choice in atom.parameters.values()):

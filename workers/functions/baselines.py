@@ -70,7 +70,7 @@ def study_numbers(call: FunctionCall) -> FunctionAnswer:
 
 
 def _measure(call: FunctionCall, x: Floats, guess: Guess | None = None) -> Floats:
-    """The outputs at many points, in calls that are not too large."""
+    """Return the outputs at many points, in calls that are not too large."""
     parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
     return np.array([value for part in parts for value in call(part.tolist(), guess)], dtype=float)
 
@@ -80,7 +80,7 @@ def _conclude_noisy(x: Floats, runs: Sequence[Floats]) -> FunctionAnswer:
 
 
 def _find_offset(runs: Sequence[Floats]) -> float:
-    """The mean of the noise: 1 where it comes in whole numbers, as Poisson noise of that mean does, else 0."""
+    """Return the mean of the noise: 1 where it comes in whole numbers, as Poisson noise of that mean does, else 0."""
     steps = (runs[0] - runs[1])[np.isfinite(runs[0])]
     return float(bool(np.all(np.abs(steps - np.round(steps)) < 1e-6 * np.maximum(1, np.abs(runs[0]).max()))))
 
@@ -118,7 +118,7 @@ _STRING_DOMAIN = "printable texts"
 def study_texts(call: FunctionCall) -> FunctionAnswer:
     """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe.
 
-    What was found from the first probes has to tell what others give.
+    The curve found from the first probes must predict other outputs.
     """
     seen = dict(zip(_PROBES, call(_PROBES), strict=True))
     seen |= zip(_FURTHER_PROBES, call(_FURTHER_PROBES, lambda: _conclude_changes(seen)), strict=True)
@@ -135,7 +135,7 @@ def _conclude_changes(seen: Mapping[str, str]) -> FunctionAnswer:
 
 
 def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
-    """The first change, or pair of them, in the order of the table."""
+    """Return the first change, or pair of them, in the order of the table."""
     outputs = list(seen.values())
     changes = {atom: compile_function(f"def f(s):\n    return {atom.code}\n") for atom in list_atoms(STRING_ATOMS)}
     between = {atom: [change(text) for text in seen] for atom, change in changes.items()}

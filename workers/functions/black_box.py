@@ -37,14 +37,14 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
+    """The noise added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
 
     kind: NoiseKind
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a function really is. Callers hide it until the agent has answered."""
+    """The truth about a function. Callers hide it until the agent has answered."""
 
     code: str
     """Python with `def f(x)` last: what the function computes, without noise. Published code is as it was published,
@@ -110,7 +110,7 @@ class FunctionModel(Protocol):
     """A model whose units are functions: a layer is a family."""
 
     def open(self, layer: str, number: int) -> BlackBox:
-        """The function. Raises UnknownName; MissingPart where something is not here that it needs."""
+        """Return the function. Raises UnknownName; MissingPart where something is not here that it needs."""
 
     def find_trouble(self, layer: str, number: int) -> str:
         """Say why the function cannot be called and scored, with the remedy if there is one; "" if it can."""
@@ -128,7 +128,7 @@ def check_count(inputs: Any, wanted: str) -> None:
 
 
 def check_texts(inputs: Any, wanted: str, most_chars: int) -> Sequence[str]:
-    """The inputs, printable texts of at most so many characters; `wanted` says so. Raises ToolMisuse."""
+    """Return the inputs, printable texts of at most so many characters; `wanted` says so. Raises ToolMisuse."""
     check_count(inputs, wanted)
     for place, text in enumerate(inputs):
         if not isinstance(text, str):

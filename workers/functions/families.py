@@ -1,4 +1,4 @@
-"""Opens a function by its key."""
+"""Open a function by its key."""
 
 from __future__ import annotations
 

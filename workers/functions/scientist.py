@@ -73,14 +73,14 @@ class _NeedsCallError(Exception):
 
 
 class FunctionScientist:
-    """See `protocols.Backbone`. The same conversation gives the same reply. Words stand in for tokens."""
+    """See `protocols.Backbone`. The same conversation gives the same reply. Words count as tokens."""
 
     label = "Scripted baseline for functions (no language model)"
     sees = False
     price_known = True
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
-        """The next reply. Raises what `emit` raises."""
+        """Return the next reply. Raises what `emit` raises."""
         del load, seed
         text = _plan_reply(messages)
         emit(text)
@@ -108,7 +108,7 @@ class _RefusedError(Exception):
 
 
 def _replay(results: Sequence[Answers]) -> FunctionCall:
-    """A call that is answered by the experiments in their order."""
+    """Return a call that is answered by the experiments in their order."""
     left: Iterator[tuple[int, Answers]] = iter(enumerate(results))
 
     def call(inputs: Sequence[Any], guess: Guess | None = None) -> list[Any]:
@@ -123,13 +123,13 @@ def _replay(results: Sequence[Answers]) -> FunctionCall:
 
 
 def _read_results(text: str) -> Iterator[Answers]:
-    """What each experiment logged, of a message that tells results."""
+    """Yield what each experiment logged, of a message that tells results."""
     for part in _EXPERIMENT.split(text)[1:]:
         yield [pair for match in _LINE.finditer(part) if (pair := _read_line(part[match.end() :]))]
 
 
 def _read_line(rest: str) -> tuple[Any, Any] | None:
-    """Input and output of "1.5 → 3"; None for another line."""
+    """Return input and output of "1.5 → 3"; None for another line."""
     decoder = json.JSONDecoder()
     try:
         given, end = decoder.raw_decode(rest)
@@ -154,7 +154,7 @@ def _write_program(needed: _NeedsCallError) -> str:
 
 
 def _write_inputs(inputs: Sequence[Any]) -> str:
-    """As an expression, short where numbers follow in equal steps."""
+    """Return the numbers as an expression, short where they follow in equal steps."""
     if len(inputs) > 2 and not isinstance(inputs[0], str):
         step = inputs[1] - inputs[0]
         if all(math.isclose(inputs[0] + step * place, each) for place, each in enumerate(inputs)):

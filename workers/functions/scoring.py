@@ -1,7 +1,7 @@
 """Score answers about functions: code runs in the sandbox, in its own process for each function; a description of a
 function of words is judged by the choices made with it.
 
-Nothing of an answer is imported, parsed or run here. Exceeding the time limit is an outcome of its own.
+Nothing of an answer is imported, parsed or run here. Exceeding the time limit is a separate outcome.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _tell_truth(truth: Truth) -> TrueFunction:
 
 
 def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
-    """The inputs that answers are scored on, and the truth for each."""
+    """Return the inputs that answers are scored on, and the truth for each."""
     inputs = box.draw_held_out()
     pairs = zip(inputs, box.evaluate(inputs), strict=True)
     defined = [(x, y) for x, y in pairs if isinstance(y, str) or math.isfinite(y)]
@@ -142,7 +142,7 @@ def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
 
 
 def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) -> FunctionScore:
-    """The score with what the answer gave; what is neither a number nor a text is left empty."""
+    """Return the score with what the answer gave; what is neither a number nor a text is left empty."""
     given = [to_json(each) if isinstance(each, float | str) else "" for each in outputs]
     told = replace(
         told,
@@ -166,7 +166,7 @@ def _name_failure(result: ExperimentResult) -> ScoreOutcome:
 
 
 def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[str, Estimate]:
-    """Share of successes of all, by variant, by the side that is corrupted, by one or two atoms, and by atom.
+    """Return share of successes of all, by variant, by the side that is corrupted, by one or two atoms, and by atom.
 
     There is a share where there is a function.
     """

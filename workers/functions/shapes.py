@@ -32,7 +32,8 @@ class CurveShape:
         return _half_step(self.p), _half_step(self.q)
 
     def evaluate(self, x: Floats, grid: Sequence[tuple[float, float]]) -> Floats:
-        """The columns at the points x (points,) for each (p, q): (grid, points, columns). Undefined values are NaN."""
+        """Return the columns at the points x (points,) for each (p, q): (grid, points, columns). Undefined values are
+        NaN."""
         p, q = np.array(grid, dtype=np.float64).T[:, :, None]
         with np.errstate(all="ignore"):
             found = [np.broadcast_to(_compute(each, x[None], p, q), (len(grid), len(x))) for each in self.columns]

@@ -19,7 +19,7 @@ def _atom(name: str, words: str, code: str, **parameters: Choice) -> Atom:
 
 
 def _map_characters(result: str) -> str:
-    """An expression that maps each character c of s."""
+    """Return an expression that maps each character c of s."""
     return f"''.join({result} for c in s)"
 
 
@@ -28,7 +28,7 @@ def _filter_characters(condition: str) -> str:
 
 
 def _map_words(result: str) -> str:
-    """An expression that maps each word w of s; words are what single spaces part."""
+    """Return an expression that maps each word w of s; words are what single spaces part."""
     return f"' '.join({result} for w in s.split(' '))"
 
 

@@ -77,7 +77,7 @@ class StringBox:
         ]
 
     def _draw_wrong(self, rng: random.Random) -> str:
-        """A text with the output of another function."""
+        """Return a text with the output of another function."""
         while True:
             text, other = _draw_text(rng), create_strings(rng.randrange(_OTHERS))
             said = other.evaluate([text])
@@ -105,7 +105,7 @@ def check_strings(inputs: Any) -> Sequence[str]:
 
 
 def write_texts(given: str, said: str) -> str:
-    """In quotation marks, since blanks count."""
+    """Return the text in quotation marks, since blanks count."""
     return write_pair(json.dumps(given, ensure_ascii=False), json.dumps(said, ensure_ascii=False))
 
 
@@ -126,7 +126,7 @@ def _is_constant(box: StringBox, rng: random.Random) -> bool:
 
 
 def _draw_text(rng: random.Random) -> str:
-    """One to five words, some in capitals, some followed by digits or a mark."""
+    """Return one to five words, some in capitals, some followed by digits or a mark."""
     words = [draw_one(_WORDS, rng) for _ in range(1 + int(5 * rng.random()))]
     words = [word.upper() if rng.random() < 0.15 else word for word in words]
     return " ".join(words) + draw_one(_ENDINGS, rng)

@@ -1,7 +1,4 @@
-"""Describe a run's system and tools for the agent, before its first experiment. Measures as little as possible.
-
-`run_round` calls this once per run.
-"""
+"""Describe a run's system and tools for the agent, before its first experiment. Called once per run."""
 
 from __future__ import annotations
 

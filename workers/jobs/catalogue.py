@@ -1,7 +1,7 @@
 """Save what a worker finds when it examines the plug-ins, for the pages. Downloads nothing.
 
 Used by `long` at the start of a worker, by `registration` for added models and datasets, and by the commands `models`
-and `datasets`. If a plug-in fails, its row says why, and the others are examined.
+and `datasets`.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
 
 
 def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
-    """Save the layers. Existing layers keep their rows, to which units and labels refer. If the weights changed, delete
-    measurements."""
+    """Save the layers. Existing layers keep their rows, to which units and labels refer."""
     kept, layers = [], list(layers)
+    # Before the loop, which would create a second layer for a renamed one.
     _rename_layers(row, layers)
     for position, layer in enumerate(layers):
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
@@ -118,6 +118,7 @@ def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[Laye
         kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
     # Layers that the model lost
     row.layers.exclude(pk__in=kept).delete()
+    # Measurements of other weights are not those of this model.
     if row.revision != model.revision:
         UnitProfile.objects.filter(unit__layer__model=row).delete()
         LayerIndex.objects.filter(layer__model=row).delete()

@@ -1,7 +1,4 @@
-"""Write a folder that `datasets.load_dataset` opens: a card, and Parquet files with images and typed columns.
-
-Rows and images are streamed into the archive one row group at a time, so memory does not grow with their number.
-"""
+"""Write a folder that `datasets.load_dataset` opens: a card, and Parquet files with images and typed columns."""
 
 from __future__ import annotations
 
@@ -143,6 +140,7 @@ class _Writer:
     def write(self, rows: QuerySet[Any], progress: Progress) -> int:
         """Write the rows. Returns their number."""
         count = number = 0
+        # One row group at a time, so that memory does not grow with the number of rows.
         groups = self._groups(rows, progress)
         # A table without rows still gets a file, with its columns
         group: list[dict[str, Any]] | None = next(groups, [])

@@ -61,6 +61,7 @@ QUALITY = 60
 def write_export(job: Job, progress: Progress) -> str:
     """Run a job of kind "export": write the file completely or not at all. Return its contents in words."""
     export = Export.objects.get(job=job)
+    # Into a temporary file first: a reader must never get half a file.
     with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
             count = _write_contents(export, part, progress)
@@ -135,11 +136,11 @@ def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, s
 
 
 def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
-    """Return a small WebP of an image as a data URL; "" if its file is missing. Reports progress first, so that the job
-    can be stopped between two pictures."""
+    """Return a small WebP of an image as a data URL; "" if its file is missing."""
     from workers.jobs.images import read_image
     from workers.lab.imaging import thumbnail
 
+    # The progress raises if the job was stopped, so it can end between two pictures.
     tell()
     try:
         picture = thumbnail(read_image(key).convert("RGB"), side)
@@ -151,8 +152,7 @@ def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
 
 
 def take_import(job: Job, progress: Progress) -> str:
-    """Run a job of kind "import". Return what was imported. The file is removed afterwards, unless the import will be
-    resumed."""
+    """Run a job of kind "import". Return what was imported."""
     row = Import.objects.get(job=job)
     # Imported runs need an owner
     if job.asked_by is None:
@@ -168,6 +168,7 @@ def take_import(job: Job, progress: Progress) -> str:
             else:
                 taken = import_file(path, ImportKind(row.kind), source, job.options, progress)
     except Exception as error:
+        # A later attempt needs the file.
         if not _will_resume(job, error):
             transfers.remove(row.place)
         raise
@@ -246,6 +247,7 @@ def parse(text: str) -> dict[str, Any]:
 
 def remove_expired() -> None:
     """Delete expired exports, and files without a row."""
+    # Those of running jobs stay: their file is not written yet.
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()
     wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}

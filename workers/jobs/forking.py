@@ -1,8 +1,6 @@
 """Create the start of a fork: copy what its parent did up to a round, in one transaction.
 
-Replies, experiments, results, reminders and notes are copied, with keys of images and saved states of programs. Usage
-is not copied, because it counts for the parent. Copies get the time of the fork; the event `forked` after them names
-the parent.
+Copies get the time of the fork; the event `forked` after them names the parent.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
         row = Run.objects.select_for_update().get(pk=run.pk)
         if row.fence != run.fence or row.has_ended:
             raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")
+        # The start is recorded, so claims that failed before it do not count.
         row.claims = 0
         transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
@@ -77,5 +76,6 @@ def _copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
             known = (new for old, new in numbers.items() if old <= payload.heard)
             return replace(payload, usage=Usage(), heard=max(known, default=min(numbers.values()) - 1))
         case Replied() | ExperimentEnded() | Reminder():
+            # Usage counts for the parent, which paid for it.
             return replace(payload, usage=Usage())
     return payload

@@ -109,9 +109,11 @@ def measure_baseline(
 ) -> dict[str, Any]:
     """Let the family's scripted baseline find out `count` functions of each seed, and score its answers.
 
-    Functions of a seed are numbered from 1,000,000 · (seed + 1), which no list offers. Returns shares of successes by
-    common properties and a line per failure; for functions of words also right choices by the baseline's description,
-    by the true one (the ceiling) and by an empty one. An exception in `progress` stops it.
+    Functions of a seed are numbered from 1,000,000 · (seed + 1). Returns shares of successes by common properties and
+    a line
+    per failure; for functions of words also right choices by the baseline's description, by the true one (the
+    ceiling) and
+    by an empty one. An exception in `progress` stops it.
     """
     # Beyond all listed functions, so that no run has seen them
     numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
@@ -144,7 +146,7 @@ def measure_functions(
 
 
 def _study(box: BlackBox, judge: TripletJudge | None) -> tuple[BlackBox, FunctionScore]:
-    # Each call is an experiment of its own, because noise is drawn by the experiment's number
+    # Each call is a separate experiment, because noise is drawn by the experiment's number
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
     return box, score(box, answer, judge)

@@ -47,8 +47,10 @@ def keep_alive(rows: Held, pk: int) -> Iterator[None]:
 
 def recover(rows: Held, ask: Callable[[int], None]) -> None:
     """Enqueue rows whose worker died or whose message Redis may have lost. Doing so twice is harmless."""
+    # A row that was enqueued a moment ago is not lost: its heartbeat is fresh.
     silent = rows.objects.filter(beat__lt=database_now() - SILENCE)
     silent.filter(status="running").update(status="queued")
+    # A message that comes twice is harmless, because `claim` lets only one worker in.
     for pk in list(silent.filter(status="queued").values_list("pk", flat=True)[:MAX_RECOVERED]):
         # The new heartbeat keeps the next recovery from enqueuing it again at once
         rows.objects.filter(pk=pk, status="queued").update(beat=database_now())

@@ -1,7 +1,6 @@
-"""Let a backbone judge a trial: a new conversation for each pair, whose answer is saved at once.
+"""Let a backbone judge a trial: a new conversation for each pair.
 
-`long` calls this for a job started on the page of a trial. If it is stopped, fails or uses up its allowance, finished
-pairs are kept and the job can be resumed.
+If it is stopped, fails or uses up its allowance, finished pairs are kept and the job can be resumed.
 """
 
 from __future__ import annotations
@@ -73,6 +72,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     # The order of the two labels is drawn by the backbone's name and the pair
     swapped = judging.is_swapped(judge.trial, pair, f"backbone {judge.backbone} {judge.backbone_model}")
     began = time.monotonic()
+    # In a random order, because judges favour the text that they read first.
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
@@ -90,6 +90,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
         if said or attempt == ATTEMPTS - 1:
             answer = judging.answer_of(said, swapped) if said else Answer.UNREAD
             known = {"answer": answer, "swapped": swapped, "seconds": time.monotonic() - began, "reply": reply.text}
+            # At once, so that a stop or a failure loses no answer that was paid for.
             save_vote(judge, pair, known, reply.usage)
             return
         # An unreadable reply was paid for too

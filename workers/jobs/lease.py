@@ -1,8 +1,5 @@
-"""Claims on runs: one worker at a time, by compare-and-set, with a lease that expires and a fencing number that grows.
-
-Leases use the database's clock, because clocks of machines differ. Used by `rounds` and the command line. A worker that
-shuts down sets `stopping`.
-"""
+"""Claims on runs: one worker at a time, by compare-and-set, with a lease that expires and a fencing number that
+grows."""
 
 from __future__ import annotations
 
@@ -41,6 +38,7 @@ stopping = threading.Event()
 
 def claim(run_id: int) -> Run | None:
     """Claim the run; None if it has ended, waits for a person, or has a valid lease."""
+    # By the clock of the database: those of the machines may differ.
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=database_now())
     # Names host, process and thread, for people who read the row
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
@@ -58,8 +56,8 @@ def claim(run_id: int) -> Run | None:
 
 @contextmanager
 def hold_lease(run: Run) -> Iterator[threading.Event]:
-    """Renew the lease of a claimed run while the block runs, and release it afterwards. Yields an event that is set
-    when the lease is lost."""
+    """Renew the lease of a claimed run while the block runs, then release it. Yields an event, set when the lease is
+    lost."""
     lost = threading.Event()
     try:
         with PeriodicThread(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):

@@ -1,7 +1,6 @@
 """Celery tasks for long jobs: the catalogue of plug-ins, exemplars of units for pages, and jobs that users start.
 
-A job that a user starts has a `Job` row, and the first worker to claim it does it. It can be stopped and resumed. If a
-worker dies, its row stops getting heartbeats, and the recovery job enqueues it again.
+A job that a user starts has a `Job` row, and the first worker to claim it does it. It can be stopped and resumed.
 """
 
 from __future__ import annotations
@@ -131,6 +130,7 @@ def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     # Without heartbeats, the recovery job would hand it to another worker
     with held.keep_alive(Job, job.pk):
         status, result = outcome(job, progress)
+    # In one transaction, so that an evaluation's end is announced exactly once.
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
         evaluation = Evaluation.objects.filter(job=job.pk).first() if status not in MOVING else None
@@ -188,6 +188,7 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
         nonlocal reported
         now = time.monotonic()
         is_due = done >= total or now - reported >= TELL_EVERY
+        # A shutdown is a flag and costs nothing to look at; a stop is a query, so it waits for the next report.
         if lease.stopping.is_set() or (is_due and is_stopped()):
             raise Cancelled(f"The work on {topic} was stopped.")
         if not is_due:

@@ -44,6 +44,7 @@ def execute_claimed(run: Run, *, any_model: bool = False) -> None:
         finally:
             seconds = time.monotonic() - began
             counters.ROUND_SECONDS.observe(seconds)
+            # Also for a failed round: its spans and its time count.
             note_played(run.pk, known)
             claims.charge_queue(run, seconds)
     if not goes_on:
@@ -66,6 +67,7 @@ def _put_off(run: Run, error: Exception) -> None:
         *(run.pk, _add_cause(error), wait),
     )
     later = database_now() + timedelta(seconds=wait)
+    # Only with this fence: another worker may have claimed the run meanwhile.
     Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, waiting_reason=waiting_reason)
 
 

@@ -168,6 +168,7 @@ class DatabaseRunLog:
 
     def draft(self, text: str) -> None:
         now = time.monotonic()
+        # A piece for each word would flood the browsers.
         if text and now - self.drafted < DRAFT_EVERY:
             return
         self._send_draft(text)

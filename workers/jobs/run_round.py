@@ -106,7 +106,7 @@ def get_first_event(run: Run) -> Started:
     laboratory().check(spec)
     if run.options.get("ablation"):
         _check_ablation(spec)
-    # versions() | Recorded once: a worker that is updated later must not change it
+    # Recorded once: a worker that is updated later must not change it
     made_with = _name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
@@ -254,9 +254,11 @@ class SandboxRunner:
         return laboratory().ordinary_images(spec, self.images, self.run.seed, self.run.toolset, self.run_log.progress)
 
     def describer(self, number: int) -> BackboneDescriber:
-        """Return the run's backbone as an observer. Its answers in earlier experiments are deleted."""
+        """Return the run's backbone as an observer. Deletes its answers in earlier experiments."""
         folder = laboratory().settings.state / "descriptions"
+        # The time of creation is part of the name, because a database may reuse the number of a deleted run.
         kept = folder / f"{self.run.pk}-{self.run.created:%Y%m%d%H%M%S%f}-{number}.jsonl"
+        # Answers of earlier experiments are not asked for again.
         for other in folder.glob(f"{self.run.pk}-*"):
             if other != kept:
                 other.unlink(missing_ok=True)
@@ -284,6 +286,7 @@ def _name_parts(run: Run) -> dict[str, str]:
     """Return the parts of the run with names and revisions. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
+    # Before anything is paid for.
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
     lab.tool_backends(run.toolset)  # Raises UnknownName

@@ -1,7 +1,6 @@
 """Thumbnails of images, as WebP: made after an image is stored, and by a job for images without them.
 
-Lists show thumbnails; without one, a page sends the whole image. Making them takes about ten times as long as storing
-the image, so nothing waits for them. The image's row records missing ones, and the recovery job requests them.
+Lists show thumbnails; without one, a page sends the whole image.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ def write_soon(images: Mapping[str, Pillow.Image]) -> None:
     """Make thumbnails of these images in the background. Their rows must exist. Also records finished ones."""
     mark_made()
     for key, image in images.items():
+        # Making them takes ten times as long as storing the image, so nothing waits for them; the recovery job requests
+        # the rest.
         if key not in _making and len(_making) < MAX_WAITING:
             _making[key] = _pool.submit(write, key, image)
 

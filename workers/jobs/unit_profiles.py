@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 def write(profile: UnitProfile, progress: Progress) -> None:
-    """Save the profile of a unit. Raises the errors of the laboratory, and Cancelled if `progress` does; then nothing
-    is saved."""
+    """Save the profile of a unit. Raises the errors of the laboratory, and Cancelled if `progress` does."""
     unit = profile.unit
     spec = unit.spec(profile.dataset.key)
     images = ImagesInDatabase()
@@ -52,13 +51,12 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
-        if spec.kind != CIRCUIT:  # A circuit has an index of its own
+        if spec.kind != CIRCUIT:  # A circuit has its own index
             note_index(profile.dataset, [unit.layer])
 
 
 def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: Progress) -> str:
-    """Save missing exemplars of all units of these layers over the dataset. Return a summary. Raises Cancelled if
-    `progress` does; another call resumes."""
+    """Save missing exemplars of all units of these layers. Return a summary. Raises Cancelled if `progress` does."""
     failed = done = 0
     for layer in Layer.objects.select_related("model").filter(model__name=model, name__in=names):
         for number in range(layer.units):
@@ -66,6 +64,7 @@ def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: P
             unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
             profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
             done += 1
+            # What an earlier attempt saved is kept, so a stopped job can resume.
             if profile.written is None:
                 failed += not _try(profile, progress)
     return f"Exemplars of {done - failed:,} of {done:,} units are there."
@@ -86,6 +85,7 @@ def _try(profile: UnitProfile, progress: Progress) -> bool:
 def ask_for(run: Run) -> None:
     """Request the exemplars that a run has used for the page of its unit. The index exists by now."""
     dataset = Dataset.objects.filter(key=run.options.get("dataset") or laboratory().settings.dataset).first()
+    # The command line works without Redis and without pages.
     if dataset is None or notify.muted.is_set() or (unit := find_unit_of(run)) is None:
         return
     profile, is_new = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)

@@ -1,7 +1,4 @@
-"""Send one request of a webhook to one of the IP addresses of its host, with limits on time and size.
-
-Does not use a library that follows redirects, uses proxies of the environment, or resolves the name again.
-"""
+"""Send one request of a webhook to one of the IP addresses of its host, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -99,6 +96,8 @@ def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float)
     """Return a connection to the first IP address that accepts one, encrypted for https."""
     problem: OSError = socket.gaierror("no address")
     for each in addresses[:MAX_ADDRESSES]:
+        # By hand: a library would follow redirects, use proxies of the environment, or resolve the name again, and so
+        # reach addresses that were refused.
         connection = socket.socket(socket.AF_INET if each.version == 4 else socket.AF_INET6)
         try:
             connection.settimeout(_time_left(deadline) / 2)  # Leave time for another address
@@ -112,7 +111,7 @@ def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float)
 
 
 def _encrypt(connection: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
-    """The certificate must match the host name, whichever IP address it was resolved to."""
+    """Return the certificate must match the host name, whichever IP address it was resolved to."""
     return ssl.create_default_context().wrap_socket(connection, server_hostname=target.host)
 
 

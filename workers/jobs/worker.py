@@ -59,7 +59,8 @@ def job_ended(task_id: str, **_: Any) -> None:
 
 @worker_shutting_down.connect
 def end(**_: Any) -> None:
-    """Set the flag that stops rounds, because Celery cannot stop a thread. The next claim resumes them."""
+    """Set the flag that stops rounds. The next claim resumes them."""
+    # A flag, because Celery cannot stop a thread.
     lease.stopping.set()
     for threads in players:
         threads.bell.ring()
@@ -69,6 +70,7 @@ def end(**_: Any) -> None:
 def leave(**_: Any) -> None:
     """Stop rounds and remove the worker from the list. Also called if Celery ends on its own."""
     end()
+    # The heartbeat leaves last: until then this worker still has work.
     while players:
         players.pop().stop()
     stop_sender()

@@ -157,7 +157,7 @@ class _Towers:
 
     @torch.no_grad()
     def embed_texts(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings, (texts, width). Longer texts are truncated; SigLIP needs padded texts."""
+        """Return unit-length embeddings, (texts, width). Longer texts are truncated."""
         words = self.tokenizer(
             list(texts),
             padding="max_length" if self.is_sigmoid else True,
@@ -165,6 +165,7 @@ class _Towers:
             truncation=True,
             return_tensors="pt",
         ).to(self.network.device)
+        # SigLIP was trained on padded texts without a mask
         mask = {} if self.is_sigmoid else {"attention_mask": words["attention_mask"]}
         found = self.network.text_model(input_ids=words["input_ids"], **mask).pooler_output
         return self._finish(found if self.is_sigmoid else self.network.text_projection(found))

@@ -28,9 +28,8 @@ class Ablation:
         self._model, self._spec, self._batch_size, self._progress = model, spec, batch_size, progress
 
     def check(self, factor: Any = 0.0) -> tuple[RewritableModel, float]:
-        """Return the model and the factor. Raises ToolMisuse for an invalid factor, or for a system whose change has no
-        effect to read.
-        """
+        """Return the model and the factor. Raises ToolMisuse for an invalid factor, or a system that cannot be
+        changed."""
         number = arguments.check_number(factor, f"factor must be a number from 0 to {MAX_FACTOR:g}")
         try:
             question = CausalQuestion((self._spec.unit,), number)

@@ -1,9 +1,7 @@
 """A circuit as a model of three layers, so that it has an index, exemplars and held-out images like any unit.
 
-The activation of a circuit is the mean over its members of activation / threshold. Members of different layers have
-different scales. A member's threshold is the value that its map exceeds at 1 % of places, so each counts alike, and 1
-means that a member is as active as where its masked images are bright. A threshold is at least a tenth of the mean of
-the member's exemplars: latents are silent at most places, so their 0.99 quantile may be 0. Made by `laboratory`.
+The activation of a circuit is the mean over its members of activation / threshold: 1 means that a member is as active
+as where its masked images are bright. Made by `laboratory`.
 """
 
 from __future__ import annotations
@@ -99,7 +97,7 @@ class CircuitModel:
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The activation as a map of one place; where in the image the members respond; and each member."""
+        """Return the activation as a map of one place; where in the image the members respond; and each member."""
         return (
             LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
             LayerInfo(MAP_LAYER, "", "circuit", 1),
@@ -111,9 +109,7 @@ class CircuitModel:
         return visible_part(self._models[self.members[0].model], size)
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """Return the thresholds (members,), all above 0. Computes the indexes of the members' layers where they are
-        missing.
-        """
+        """Return the thresholds (members,), all above 0. Computes missing indexes of the members' layers."""
         for model, layers in self._by_model.items():
             self._indexes[model].prepare(list(layers), progress)
         return self._thresholds
@@ -125,6 +121,7 @@ class CircuitModel:
     def _find_threshold(self, member: CircuitMember) -> float:
         known = self._indexes[member.model].unit(member.layer, member.unit)
         mean = sum(known.activations) / len(known.activations) if known.activations else 0.0
+        # Latents are silent at most places, so their 0.99 quantile may be 0, and nothing can be divided by that.
         found = max(float(known.quantile), _MIN_SHARE * mean)
         return found if found > 0 else 1.0  # a dead unit adds nothing with any threshold
 
@@ -137,11 +134,12 @@ class CircuitModel:
         return found
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, units, height, width); see `protocols.VisionModel.maps`."""
+        """Return (batch, units, height, width); see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [info.name for info in self.layers()])
         import torch
 
         found = self.measure_members(images)
+        # Members of different layers have different scales; divided by its threshold, each counts alike.
         mean = (found.activations / self._thresholds).mean(1)
         every = {
             ACTIVATION_LAYER: torch.from_numpy(mean)[:, None, None, None],

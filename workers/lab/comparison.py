@@ -1,8 +1,7 @@
 """Check that published exemplars belong to the model at hand, by what it gives for the same images.
 
-A release names the images that excite a unit most, and their activations. With the same weights, the model responds to
-a unit's images more than to those of other units, about as much as published, and in the same places. With other
-weights it does not, and a unit's number means another unit. Used by `exemplars`; measures a few units only.
+A release names the images that excite a unit most, and their activations. Used by `exemplars`; measures a few units
+only.
 """
 
 from __future__ import annotations
@@ -51,7 +50,9 @@ class ExemplarComparison:
 
     @property
     def differs(self) -> bool:
-        """True if the release is of other weights. Masks alone decide nothing: others may have cut them differently."""
+        """True if the release is of other weights."""
+        # With the same weights, a unit responds most to its own published images, about as much as published. Masks
+        # alone decide nothing: others may have cut them differently.
         alike = self.order >= MIN_ORDER or self.correlation >= MIN_CORRELATION
         alone = np.isnan(self.order) and np.isnan(self.correlation)
         return not (alike or alone) or not 1 / MAX_RATIO <= self.ratio <= MAX_RATIO
@@ -71,9 +72,7 @@ class ExemplarComparison:
 def compare_exemplars(
     found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
-    """Compare published and measured exemplars. Returns None if the release says nothing of any unit: all its
-    activations are alike.
-    """
+    """Compare published and measured exemplars. Returns None if all published activations of each unit are alike."""
     useful = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
     if not useful.size:  # as where there is one image of each unit
         useful = np.flatnonzero(found.activations[0] != 0)
@@ -111,9 +110,7 @@ def _measure(
     batch_size: int,
     progress: Progress,
 ) -> tuple[NDArray[np.float64], list[float]]:
-    """Measure activations (units whose images they are, units, images), and how each image's masks overlap for its
-    unit.
-    """
+    """Measure activations (units whose images they are, units, images), and the overlaps of each unit's masks."""
     masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(dataset, "mask", None)
     order, size = positions.ravel(), positions.shape[1]
     activations, overlaps = np.empty((len(units), len(units), size)), []
@@ -136,8 +133,7 @@ def _measure(
 
 def _order(activations: NDArray[np.float64]) -> float:
     """Return the mean AUC of a unit's activations on its own images against those on others'; NaN with a single
-    unit.
-    """
+    unit."""
     areas = []
     for unit in range(len(activations)):
         own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()

@@ -1,8 +1,7 @@
 """Describe images with a backbone that sees: each time in a fresh conversation, without any hypothesis in it.
 
-Implements `protocols.Describer` for one experiment of a run. Answers are kept in a file until the experiment has its
-result, so a program that has to run again (its provider refused, or its worker died) does not pay twice. Made by
-`jobs.run_round`; its usage is part of the experiment's result.
+Implements `protocols.Describer` for one experiment of a run. Made by `jobs/run_round.py`; its usage is part of the
+experiment's result.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ class _Question:
 class BackboneDescriber:
     """A `protocols.Describer` for one thread. Raises what the backbone raises, and what `progress` raises.
 
-    The backbone is asked from other threads, which do not know the run: `progress` is called by the caller's thread
-    alone.
+    The caller's thread alone calls `progress`.
     """
 
     def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = no_progress) -> None:
@@ -84,7 +82,7 @@ class BackboneDescriber:
         return sum(found, Usage())
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """One line for each image, `AT_ONCE` of them asked for at a time.
+        """Return one line for each image, `AT_ONCE` of them asked for at a time.
 
         Raises ToolRefused, naming the image, if a content filter stops one; what was answered before is kept.
         """
@@ -93,7 +91,7 @@ class BackboneDescriber:
         return [self._answers[each.name].text for each in questions]
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """A few sentences. Raises ToolRefused if a content filter stops them."""
+        """Return a few sentences. Raises ToolRefused if a content filter stops them."""
         question = _Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
         self._ask([question])
         reply = self._answers[question.name]
@@ -107,6 +105,7 @@ class BackboneDescriber:
         stop = Event()
         with ThreadPoolExecutor(AT_ONCE, "describe") as pool:
             asked = {pool.submit(self._reply, each, stop): name for name, each in left.items()}
+            # The pool's threads do not know the run, so only this thread reports progress and hears of a stop.
             try:
                 self._collect(asked, len(questions))
             except BaseException:
@@ -116,7 +115,7 @@ class BackboneDescriber:
         self._progress("describing images", len(questions), len(questions))
 
     def _collect(self, asked: Mapping[Future[Reply], str], total: int) -> None:
-        """Keep each answer as it comes. After a failure no more are started; those under way are still kept."""
+        """Keep each answer as it comes. After a failure no more are started."""
         waiting = set(asked)
         while waiting:
             self._progress("describing images", total - len(waiting), total)
@@ -125,9 +124,12 @@ class BackboneDescriber:
                 if not future.cancelled() and future.exception() is None:
                     self._answers[asked[future]] = future.result()
                     self._kept.parent.mkdir(parents=True, exist_ok=True)
+                    # At once: a program that has to run again, because its provider refused or its worker died, must
+                    # not pay twice.
                     with self._kept.open("ab") as file:
                         file.write(msgspec.json.encode((asked[future], future.result())) + b"\n")
                 else:
+                    # Requests under way are kept: they are paid for.
                     waiting = {each for each in waiting if not each.cancel()}
         for future in asked:  # in the order of the images
             if not future.cancelled():

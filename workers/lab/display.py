@@ -22,9 +22,8 @@ MAX_TITLE = 200
 def flatten(
     things: Sequence[Any], memory: ImageMemory, progress: Progress = no_progress
 ) -> Iterator[str | LoggedImage]:
-    """Return texts and images in order, from lists of any depth; anything else, including lists of numbers, becomes
-    text.
-    """
+    """Return texts and images in order, from lists of any depth. Anything else, such as a list of numbers, becomes
+    text."""
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         image = look_up(memory, things[1], "an image")

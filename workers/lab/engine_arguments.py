@@ -1,7 +1,7 @@
 """Check what a program passes to the game engine, and build the grid of views that its lists ask for.
 
-A language model wrote the program: types, bounds and the number of images are checked here, by the table of
-`record.engine_parameters`.
+A language model wrote the program: types, bounds and the number of images are checked here, by the table in
+`record/engine_parameters.py`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
     )
     axes = [_list_values(name, options[name]) for name in ENGINE_PARAMETERS if options.get(name) is not None]
     total = math.prod([len(words), len(seeds), *map(len, axes)])
+    # Before the list is built: a few long lists multiply to millions of images.
     if total > arguments.MAX_ITEMS:
         factors = " x ".join(str(n) for n in [len(words), len(seeds), *map(len, axes)] if n > 1)
         raise ToolMisuse(

@@ -1,10 +1,7 @@
 """The exemplar index: statistics of every unit of a layer over a dataset. Computed in one pass, saved, loaded next
-time. Exemplars come from the split "exemplars" alone; statistics such as the mean cover all images.
-
-Files lie in `<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in
-`<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
-`indexing`; published exemplars of a layer are used where they exist. Masked images are made by the system, not here.
-Made by `laboratory`; systems read it.
+Exemplars come from the split "exemplars" alone; statistics such as the mean cover all images. Files lie in
+`<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in `<layer>.<scale>.npz`. Made by
+`laboratory`; systems read it.
 """
 
 from __future__ import annotations
@@ -73,10 +70,11 @@ class ExemplarIndex:
     def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
         """Return the statistics of a layer's units. Raises Cancelled if `progress` does.
 
-        Layers of concepts, and of a circuit, are all indexed with the first of them: looking at images is what costs,
-        and they share that.
+        Raises Cancelled if `progress` does.
         """
         if layer not in self._layers:
+            # Looking at images is what costs, and layers of concepts or of a circuit share that, so all are indexed at
+            # once.
             sharing = [info.name for info in self._model.layers() if info.kind in ("concept", "circuit")]
             self.prepare(sharing if layer in sharing else [layer], progress)
         return self._layers[layer]
@@ -118,7 +116,9 @@ class ExemplarIndex:
             wait = partial(progress, what, 0, len(self._dataset))
             with ExitStack() as held:
                 with report_disk_errors(self.folder):
+                    # Threads and processes that want the same index wait for one another, so it is computed once.
                     held.enter_context(hold_lock(self.folder / "lock", wait))
+                # Again under the lock: another one may have computed it meanwhile.
                 if missing := self._missing(layers):
                     self._compute(missing, progress, insist)
 
@@ -150,6 +150,7 @@ class ExemplarIndex:
             for name, stats in work.stats.items():
                 measured = summarize_stats(stats)
                 self._keep(name, replace_exemplars(measured, published[name]) if name in published else measured)
+            # Only now: until the last layer is saved, a stopped job resumes from it.
             checkpoint.unlink(missing_ok=True)
         what = f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}"
         progress(what, len(self._dataset), len(self._dataset))
@@ -172,10 +173,11 @@ class ExemplarIndex:
         return replace(found, activations=found.activations[:most], positions=found.positions[:most])
 
     def _compare(self, layer: str, found: PublishedLayer, progress: Progress, insist: bool) -> None:
-        """Refuse exemplars of other weights, or mark them. A caller that insisted once need not do so again."""
+        """Refuse exemplars of other weights, or mark them."""
         made = compare_exemplars(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
         if made is None or not made.differs:
             return
+        # A caller that insisted once need not do so again.
         if not insist and not self.note(layer):
             raise MissingPart(
                 f"{self._dataset.name} is of other weights than {self._model.name}: {made}. Take the model that it is "
@@ -197,7 +199,8 @@ class ExemplarIndex:
         self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
-        """Path of a layer's file. Logits are indexed as probabilities, so their scale is part of the name."""
+        """Return the path of a layer's file."""
+        # Logits are indexed as probabilities, so their scale is part of the name.
         scale = next((info.scale for info in self._model.layers() if info.name == layer), "")
         return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
@@ -207,6 +210,7 @@ class ExemplarIndex:
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """Read the saved statistics; None if they are missing, damaged, or made under other settings."""
         try:
+            # No pickle: a file of objects could run code.
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 known = {field.name: saved[field.name] for field in fields(LayerStatistics) if field.name in saved}
                 found = LayerStatistics(**({"sample": empty_sample(layer.units)} | known))

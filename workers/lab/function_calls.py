@@ -132,9 +132,10 @@ class FunctionTools:
         ]
 
     def _sample(self, given: Any, output: Any, predictions: Mapping[str, str]) -> Sample:
-        """Raises ToolMisuse for an output that the function did not give: what is logged is what was measured."""
+        """Return a logged input with its output. Raises ToolMisuse for an output that the function did not give."""
         kept = Sample(to_json(given), to_json(output), predictions)
         known = self._system.answers.get(kept.input, set())
+        # What is logged must be what was measured.
         if kept.output not in known:
             gave = f"gave {' or '.join(sorted(known)[:3])}" if known else "was not called with it in this experiment"
             raise ToolMisuse(
@@ -145,7 +146,7 @@ class FunctionTools:
 
 
 def _check_lengths(inputs: Any, outputs: Any, predictions: Any) -> dict[str, Sequence[Any]]:
-    """The predictions by name. Raises ToolMisuse unless all are lists of the same length."""
+    """Return the predictions by name. Raises ToolMisuse unless all are lists of the same length."""
     if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
         raise ToolMisuse("inputs and outputs must be lists, as system.call takes and gives them.")
     if len(inputs) != len(outputs):

@@ -50,15 +50,14 @@ def explain_scans(image: Image.Image) -> str:
 
 
 def count_scans(data: bytes) -> int:
-    """Count the scans of a JPEG as a decoder meets them, up to one over `MAX_SCANS`.
-
-    The contents of segments (such as a thumbnail) and data after the image (such as a phone's video) are skipped.
-    """
+    """Count the scans of a JPEG as a decoder meets them, up to one over `MAX_SCANS`."""
     at, scans = 2, 0
     while scans <= MAX_SCANS and (found := _MARKER.search(data, at)):
         marker, at = found[0][-1:], found.end()
+        # Data after the image, such as a phone's video, are not decoded.
         if marker == _END:
             break
         scans += marker == _SCAN
+        # Skips what lies in a segment, such as a thumbnail with scans.
         at += int.from_bytes(data[at : at + 2], "big")
     return scans

@@ -47,13 +47,11 @@ class ToolBackends:
 
 
 class ImageSeeds:
-    """A seed for each image: derived from the run's seed, the words, and how often the run asked for them.
-
-    Images that earlier experiments logged are not drawn again; the same run with the same log draws the same.
-    """
+    """A seed for each image: derived from the run's seed, the words, and how often the run asked for them."""
 
     def __init__(self, seed: int, earlier: Iterable[LogEntry]) -> None:
         self._seed = seed
+        # What earlier experiments logged is not drawn again.
         self._used = {(seen.prompt, seen.seed) for entry in earlier for seen in entry.observations}
 
     def next(self, words: str) -> int:
@@ -97,10 +95,9 @@ class ImageTools:
         return self._keep_drawn(pictures, prompts, seeds, origin)
 
     def render(self, requests: Sequence[EngineRequest]) -> list[StoredImage]:
-        """Render one image of the game engine for each request. Images of one prompt share its seed, so they differ by
-        their parameters alone. Refusals are as in `generate`.
-        """
+        """Render one image of the game engine for each request. Refusals are as in `generate`."""
         prompts = {each.row: each.prompt for each in requests if each.seed is None}
+        # Images of one prompt share its seed, so they differ by their parameters alone.
         drawn = {row: self._seeds.next(prompt) for row, prompt in prompts.items()}
         seeds = [drawn[each.row] if each.seed is None else each.seed for each in requests]
         engine, words = self._backends.engine(), [each.prompt for each in requests]
@@ -111,13 +108,14 @@ class ImageTools:
         return kept
 
     def edit(self, originals: Sequence[StoredImage], instructions: Sequence[str]) -> list[StoredImage]:
-        """Apply one instruction to each raw image, with the seed of its original.
+        """Apply one instruction to each raw image.
 
         An instruction that is refused, or whose original was not made, gives a placeholder and a remark that says why.
         Raises Cancelled; ToolRefused if all are refused.
         """
         seeds = [
             self._seeds.next(words) if kept.provenance.seed is None else kept.provenance.seed
+            # With the seed of its original, so that an edit changes only what it names.
             for kept, words in zip(originals, instructions, strict=True)
         ]
         edited = self._edited(originals, instructions, seeds)

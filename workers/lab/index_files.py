@@ -76,6 +76,7 @@ class LayerStatistics:
     @property
     def kept(self) -> NDArray[np.bool_]:
         """True for the exemplars (size, units) that count; none for a unit that never activates."""
+        # A unit that never activates has equal zeros everywhere, which are no exemplars.
         return (self.activations > self.lowest) & (self.maximum != 0)
 
     def dead(self) -> list[int]:
@@ -178,9 +179,7 @@ def read_published_statistics(found: PublishedLayer, thresholds: NDArray[np.floa
 
 
 def replace_exemplars(measured: LayerStatistics, found: PublishedLayer) -> LayerStatistics:
-    """Return the statistics with the published exemplars, and thresholds, of the first units; the rest stays as
-    measured.
-    """
+    """Return the statistics with the published exemplars, and thresholds, of the first units."""
     size, units = found.activations.shape
     activations, positions = measured.activations.copy(), measured.positions.copy()
     activations[:, :units], positions[:, :units] = -np.inf, 0

@@ -1,8 +1,7 @@
 """Compute the statistics of all units of several layers in one pass of a model over a dataset.
 
-Images are read and shown to the network ahead in threads, while the maps of earlier ones are counted. Progress is saved
-at intervals, so an interrupted pass, even a killed one, continues where it was and ends with the same figures. Images
-that cannot be read are left out and noted. Used by `exemplars`.
+An interrupted pass, even a killed one, continues where it was and ends with the same figures. Images that cannot be
+read are left out and noted. Used by `exemplars`.
 """
 
 from __future__ import annotations
@@ -76,9 +75,11 @@ class IndexingRun:
                     if (now := time.monotonic()) >= save_at:
                         self._save(work)
                         ended = time.monotonic()
+                        # Saving takes long for many units, so it may use up to a twentieth of the time.
                         save_at = ended + (max(SAVE_EVERY, 20 * (ended - now)) if SAVE_EVERY else 0)
                     if work.done < total:
                         report()
+        # A stop by a person keeps the work; any other end leaves the last checkpoint.
         except Cancelled:
             self._save(work)
             raise
@@ -111,12 +112,13 @@ class IndexingRun:
         return stamp_index(self._settings, self._dataset)
 
     def _save(self, work: IndexingState) -> None:
-        """Write the checkpoint; the previous one stays whole until then."""
+        """Write the checkpoint."""
         layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {}
         for number, stats in enumerate(work.stats.values()):
             arrays |= {f"{number}.{name}": value for name, value in stats.state().items()}
+        # Atomic: the previous checkpoint stays whole until the new one is complete.
         with report_disk_errors(self._checkpoint.parent), atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 

@@ -1,6 +1,6 @@
 """The composition root: load each plug-in once, name the parts, and set up the context of an experiment.
 
-The only module that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
+The only module that knows both the registry and the parts. Safe for threads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ExperimentContext:
     tools: Tools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call."""
+        """Return the functions that the program may call."""
         return program_api.list_calls(self.system, self.tools, style)
 
     @property
@@ -79,7 +79,7 @@ class FunctionContext:
     tools: FunctionTools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call, in any style."""
+        """Return the functions that the program may call, in any style."""
         del style
         return program_api.list_function_calls(self.system, self.tools)
 
@@ -136,9 +136,8 @@ class Laboratory:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
     def backbone(self, key: str, model: str = "") -> Backbone:
-        """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart too,
-        without a key.
-        """
+        """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart without a
+        key."""
         load = registry.load(registry.BACKBONES, key)
         return self._once(("backbone", key, model), lambda: load(self.settings, model))
 
@@ -165,8 +164,7 @@ class Laboratory:
 
     def held_out(self, model: str, dataset: str, split: HeldOutSplit) -> MeasuredSplit:
         """Return the images on which labels of a model are tried or checked; measured layer by layer when first
-        read.
-        """
+        read."""
         index = self.index(model, dataset)
         load = partial(MeasuredSplit, self.settings, self.model(model), self.dataset(dataset), index, split)
         return self._once((split, model, dataset), load)
@@ -238,6 +236,7 @@ class Laboratory:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)
                 self._subjects[name] = load(self.settings, spec, model, index)
+            # The oldest goes: it can be loaded again from its index.
             while len(self._subjects) > MAX_SUBJECTS:
                 del self._subjects[next(iter(self._subjects))]
             return self._subjects[name]
@@ -255,10 +254,10 @@ class Laboratory:
         ablation: bool = False,
         progress: Progress = no_progress,
     ) -> ExperimentContext:
-        """Return system and tools for one experiment of a run. `earlier` is what the run has logged so far; `ablation`
-        is true if its programs may change the unit.
+        """Return system and tools for one experiment of a run.
 
-        Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
+        `earlier` is what the run has logged so far; `ablation` is true if its programs may change the unit. Computes
+        the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
         subject = self.subject(spec)
         subject.exemplars(progress)
@@ -280,18 +279,15 @@ class Laboratory:
         self, spec: SystemSpec, earlier: Sequence[LogEntry] = (), experiment: int = 1
     ) -> FunctionContext:
         """Return system and tools for one experiment on a function; its number decides the noise. Raises
-        UnknownName.
-        """
+        UnknownName."""
         system = FunctionSystem(cast("CallableSubject", self.subject(spec)), 1_000 * experiment)
         return FunctionContext(system, FunctionTools(system, earlier))
 
     def ordinary_images(
         self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress
     ) -> tuple[Observation, ...]:
-        """Measure random ordinary images of the system's dataset, for the first round of a run.
-
-        Returns None if the toolset lacks the exemplars: its runs see no image of the dataset. Raises Cancelled.
-        """
+        """Measure random ordinary images of the system's dataset, for the first round of a run. Raises Cancelled."""
+        # Without exemplars, a run sees no image of the dataset.
         if "dataset_exemplars" in registry.TOOLSETS[toolset].lacks:
             return ()
         dataset = self.dataset(self._dataset_key(spec))
@@ -304,6 +300,7 @@ class Laboratory:
     def _once(self, name: Hashable, load: Callable[[], Any]) -> Any:
         """Return what `load` returns, called once for each name; other names do not wait meanwhile."""
         with self._lock:
+            # A lock for each name: while one part loads, others can be used.
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
             if name not in self._loaded:

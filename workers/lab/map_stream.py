@@ -1,6 +1,6 @@
 """Compute the maps of a model over images of a dataset, batch after batch, ahead in threads.
 
-Memory does not grow with the number of images. Used by `indexing` and by `workers.sparse`.
+Used by `indexing` and by `workers.sparse`.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class MapStream:
 
         def finish() -> SeenBatch:
             under_way = waiting.popleft()
+            # A slow network must not keep a person from stopping the pass.
             while not wait([under_way], timeout=_LISTEN).done:
                 listen()
             return under_way.result()
@@ -83,12 +84,14 @@ class MapStream:
         try:
             for start in range(0, len(positions), self._batch_size):
                 waiting.append(lookers.submit(look, positions[start : start + self._batch_size]))
+                # Bounded, so that memory does not grow with the number of images.
                 if len(waiting) == AHEAD:
                     yield finish()
             while waiting:
                 yield finish()
         finally:
             for pool in (lookers, readers):
+                # Does not wait: a batch in the network would hold up a stop.
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def explain_not_finite(self, layer: str, seen: SeenBatch) -> MachineryError:

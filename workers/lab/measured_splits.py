@@ -1,9 +1,7 @@
 """The held-out splits of a dataset at their natural base rate, with the activations of every unit of a layer.
 
 Each is a uniform random sample of the split, or fresh images of the same world if the dataset can make some
-(`held_out`). It grows on demand, since a rare label needs more images than a common one. Activations are kept beside
-the index, so that checking a label is arithmetic. Made by `laboratory`; used by `label_tests` and
-`workers.jobs.label_checks`.
+(`held_out`). Made by `laboratory`; used by `label_tests` and `workers.jobs.label_checks`.
 """
 
 from __future__ import annotations
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PILOT = 1_000
-"""Images of a split on which every label is tried first. How many of them it describes decides how many more are
-measured.
-"""
+"""Images of a split on which every label is tried first."""
 _SEED = 20_240
 
 
@@ -70,12 +66,11 @@ class MeasuredSplit:
     def activations(
         self, layer: str, count: int = PILOT, progress: Progress = no_progress
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the positions of its first `count` images in random order, (n,), and the activation of each unit of
-        the layer on them, (n, units); fewer if there are no more. The images of a smaller count are the first of a
-        larger one.
+        """Return the positions of its first `count` images in random order, (n,), and each unit's activation on them,
+        (n, units).
 
-        Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if `progress` does: what was
-        measured until then is kept.
+        Fewer if there are no more. Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if
+        `progress` does.
         """
         known = self._layers.get(layer)
         if known is None or not self._is_enough(known, count):
@@ -84,6 +79,7 @@ class MeasuredSplit:
             wait = partial(progress, f"Waiting for the {self.split} images of {self._model.name} {layer}", 0, count)
             with report_disk_errors(self._index.folder), hold_lock(path.with_suffix(".lock"), wait):
                 known = self._layers[layer] = self._measure(layer, path, count, progress)
+        # The images of a smaller count are the first of a larger one, so a sample can grow.
         return known.positions[:count], known.values[:count]
 
     def picture(self, position: int) -> Picture:
@@ -107,6 +103,7 @@ class MeasuredSplit:
                 f"{self.images.name} has {count} images, and of fewer than {MIN_SPLIT_IMAGES} none is held back from "
                 "the exemplars. Add images, or name another dataset: the option “dataset” of the check."
             )
+        # Always in the same order, so that a later call continues the sample.
         return np.random.default_rng(_SEED).permutation(count).tolist(), SHARES[self.split]
 
     def _measure(self, layer: str, path: Path, count: int, progress: Progress) -> _Measured:
@@ -130,6 +127,7 @@ class MeasuredSplit:
                     if sum(len(each.positions) for each in parts) >= count:
                         break
                     report()
+        # Also after a stop: what was measured is kept.
         finally:
             known = _join(parts)
             self._write(path, known)
@@ -140,6 +138,7 @@ class MeasuredSplit:
 
     def _write(self, path: Path, known: _Measured) -> None:
         revision = np.array(self.images.revision)
+        # Kept beside the index, so that checking another label is arithmetic.
         with atomic_write(path) as file:
             looked = np.array(known.looked)
             np.savez(file, positions=known.positions, values=known.values, looked=looked, revision=revision)

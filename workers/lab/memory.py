@@ -1,7 +1,6 @@
 """The laboratory's memory of images. `ImagesInMemory` keeps it for one process; the database has its own.
 
-Programs hand back images as mere pixels. The functions here identify them: which raw image a masked one shows, where it
-came from, which scene is behind it. Called by `System` and `Tools`.
+Programs hand back images as mere pixels. The functions here identify them. Called by `System` and `Tools`.
 """
 
 from __future__ import annotations
@@ -100,10 +99,8 @@ class StoredImage:
 
 
 class ImageTexts:
-    """Maps texts that programs were given to their images: decoding is slow, and programs return most texts unchanged.
-
-    Only digests of the latest texts are kept. Safe for threads. The same text is the same image in every run.
-    """
+    """Maps texts that programs were given to their images. Safe for threads. The same text is the same image in every
+    run."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -112,6 +109,8 @@ class ImageTexts:
 
     def note(self, text: str, key: str) -> None:
         with self._lock:
+            # A digest, since a text may have megabytes. Programs return most texts unchanged, and decoding them is
+            # slow.
             self._keys[_digest(text)] = key
             while len(self._keys) > self._most:
                 self._keys.popitem(last=False)
@@ -149,7 +148,7 @@ def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]
 
 
 def keep_map(memory: ImageMemory, found: MapImage | None, key: str = "") -> ActivationMap | None:
-    """Store an activation map as an image with a key of its own: several images may have the same."""
+    """Store an activation map as an image."""
     if found is None:
         return None
     key = memory.remember(found.grey, Provenance(Origin.EXTERNAL), key)
@@ -168,6 +167,7 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
     image = parse_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
+    # Larger images would use up the run's budget.
     if known is None and (small := reduce_image(image)) is not image:
         image, key = small, image_key(small)
         known = memory.recall(key)
@@ -199,13 +199,13 @@ def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
 def is_better_known(known: Provenance, provenance: Provenance) -> bool:
     """True if new provenance should replace what was known of the same pixels.
 
-    "external" is replaced by anything else. A generator's image is replaced by the same one drawn by the game engine,
-    whose parameters would be lost otherwise: at its usual view both draw the same pixels.
+    "external" is replaced by anything else. A generator's image is replaced by the same one drawn by the game engine.
     """
     if known.origin == Origin.EXTERNAL:
         return provenance.origin != Origin.EXTERNAL
     if known.origin != Origin.GENERATED or provenance.origin != Origin.GENERATED:
         return False
+    # At its usual view both draw the same pixels, but the engine's parameters would be lost.
     return bool(read_parameters(provenance.scene)) and not read_parameters(known.scene)
 
 

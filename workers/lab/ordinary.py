@@ -1,7 +1,6 @@
 """Choose ordinary images of a dataset for the first round of a run: random ones near three quantiles of activation.
 
-Exemplars alone hide how the unit responds to everything else. They come from the same split as exemplars, so no label
-is tried or checked on an image that an agent was shown. Called by `laboratory`.
+They come from the same split as exemplars. Called by `laboratory`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def choose_positions(
     """Choose images at random: return the quantile that each is near, and its position in the dataset.
 
     `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; values that are not finite are
-    unknown. `may_show` is asked before a position is chosen.
+    unknown.
     """
     rng = np.random.default_rng(seed)
     known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # break ties at random
@@ -47,6 +46,7 @@ def choose_positions(
     for quantile in QUANTILES:
         low, high = (round((quantile + side) * (len(ranked) - 1)) for side in (-BAND, BAND))
         near = (int(each) for each in rng.permutation(ranked[low : high + 1]))
+        # Asked last and lazily: it decodes the image.
         chosen += [(quantile, each) for each in islice(filter(may_show, near), IMAGES_EACH)]
     return chosen
 
@@ -59,15 +59,13 @@ def measure_ordinary(
     seed: int,
     progress: Progress = no_progress,
 ) -> tuple[Observation, ...]:
-    """Choose ordinary images, measure and store them. Returns None if the index holds no sample of the dataset.
-
-    The same seed gives the same images. Raises Cancelled if `progress` does.
-    """
+    """Choose ordinary images, measure and store them. The same seed gives the same images. Raises Cancelled."""
     layer, unit = subject.spec.layer, subject.spec.unit
     sample = index.layer(layer, progress).sample[:, unit]
     exemplars, splits = set(index.unit(layer, unit).positions), is_split(dataset)
 
     def can_show(position: int) -> bool:
+        # No label may be tried or checked on an image that an agent was shown.
         return position not in exemplars and not (splits and split_of(dataset[position].image) != "exemplars")
 
     chosen = choose_positions(sample, sample_step(len(dataset)), can_show, seed)

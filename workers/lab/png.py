@@ -1,8 +1,7 @@
 """Write RGB images as PNG, about eight times as fast as Pillow: every image of a run is written.
 
-Each row is stored as its difference from the row above (one subtraction for the whole image), then compressed with a
-fast deflate. The files are as small as those of Pillow's lightest compression, and are read faster. The memory address
-of a buffer can, in about one process in a hundred, select another of two encodings of the same pixels.
+The memory address of a buffer can, in about one process in a hundred, select another of two encodings of the same
+pixels.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ _UP = 2
 def encode_rgb(image: Image) -> bytes:
     """Encode the pixels of an RGB image as PNG, without metadata."""
     head = struct.pack(">II", *image.size) + _EIGHT_BIT_RGB
-    # Rows of bytes, (height, 1 + 3 * width): the filter's number, then differences from the row above
+    # Rows of bytes, (height, 1 + 3 * width): the filter's number, then differences from the row above, which are one
+    # subtraction for the whole image and compress well
     pixels = np.frombuffer(image.tobytes(), np.uint8).reshape(image.height, -1)
     rows = np.empty((image.height, 1 + pixels.shape[1]), np.uint8)
     rows[:, 0] = _UP

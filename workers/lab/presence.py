@@ -48,6 +48,7 @@ def judge_labels(
     for start in range(0, len(positions), size):
         part = positions[start : start + size]
         pictures = [Picture(placeholder(), _find_scene(images, at)) if is_exact else images[at] for at in part]
+        # The first part of the images tells which labels can be tested at all.
         for label in labels if not start else list(said):
             if len(said) == most and label not in said:
                 break

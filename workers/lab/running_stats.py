@@ -33,12 +33,11 @@ _GROWTH = 1.2  # share of the stream after which the floor is looked up again
 class RunningHistogram:
     """Counts of values, `bins` for each unit, from which one quantile is read.
 
-    Bin edges are multiples of a power of two, `width`. When a unit's values outgrow its bins, the width doubles and
-    neighbours merge, so no count is lost.
+    Bin edges are multiples of a power of two, `width`, so the numbers of bins are exact.
 
-    If the maximum number of values is known, few of them need counting. If K values will lie at or above the quantile
-    in the end, the K-th largest seen so far is a lower bound of it. Its bin is the floor: bins above are complete, and
-    values in it or below are skipped.
+    1. When a unit's values outgrow its bins, the width doubles and neighbours merge, so no count is lost.
+    2. If K values will lie at or above the quantile in the end, the K-th largest seen so far is a lower bound of it.
+    3. Its bin is the floor: bins above are complete, and values in it or below need no counting.
     """
 
     def __init__(self, units: int, bins: int = BINS, share: float = 0.0, expected: int = 0) -> None:
@@ -62,6 +61,7 @@ class RunningHistogram:
 
         Raises FloatingPointError if one is not.
         """
+        # Once every unit has a floor, lower values are not counted.
         if not np.isfinite(self.floor).all():
             self.low = np.minimum(self.low, maps.amin((0, 2)).numpy(force=True))
         self.high = np.maximum(self.high, highest)
@@ -80,6 +80,7 @@ class RunningHistogram:
             self.seen += part.shape[0] * part.shape[2]
             # One more than needed, in case rounding ever separates the two.
             wanted = self._wanted(self.expected) + 1
+            # Looking up the floor reads all counts, so it is done less and less often.
             if self.expected and self.seen >= max(wanted, self._look_again):
                 self.floor = np.maximum(self.floor, self._reach(wanted))
                 self._look_again = self.seen * _GROWTH
@@ -172,6 +173,7 @@ class TopActivations:
         found = np.concatenate([self.activations[:, units], activations[:, units]])
         known = self.positions[:, units]
         places = np.concatenate([known, np.broadcast_to(positions[:, None], (len(positions), known.shape[1]))])
+        # Stable, so that of equal activations the earlier image stays.
         order = np.argsort(-found, axis=0, kind="stable")[: self.size]
         return np.take_along_axis(found, order, 0), np.take_along_axis(places, order, 0)
 
@@ -203,6 +205,7 @@ class RunningStats:
         units, size = maps.shape[1:]
         if units != self.units:
             raise ValueError(f"maps of {units} units, not {self.units}, came")
+        # Without this, the maximum number of values would be wrong, and the floor with it.
         if self.images and self.spatial.seen != self.images * size:
             raise ValueError(f"maps of {size} places came after maps of {self.spatial.seen // self.images}")
         self.spatial.expected = self.expected * size
@@ -270,9 +273,10 @@ def _bins_on_cpu(
 def _bins_on_gpu(
     maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
 ) -> torch.Tensor:
-    """The same on the GPU; what is fast on a GPU is slow on the CPU, and vice versa."""
+    """Return the same on the GPU."""
     import torch
 
+    # What is fast on a GPU is slow on the CPU, and vice versa.
     at = (maps >= maps.new_tensor(edges)[:, None]).flatten().nonzero()[:, 0]
     unit = at // maps.shape[2] % maps.shape[1]
     found = (maps.flatten()[at] * maps.new_tensor(scale)[unit]).floor_().long()

@@ -1,7 +1,7 @@
 """Find the units of a network that respond to what another one responds to, from the index of a dataset.
 
-Similarity is Pearson's correlation of two units' activations on the same sampled images. Without a sample (published
-exemplars have none), it is the number of shared exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
+Similarity is Pearson's correlation of two units' activations on the same sampled images; without a sample the number of
+shared exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     found = []
     for name, other in layers.items():
         both = _count_shared(exemplars, other)
+        # Published exemplars come without a sample.
         similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
         best = np.argsort(-similarity, kind="stable")[: MAX_SIMILAR + 1]  # may include the unit itself
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
@@ -70,6 +71,7 @@ def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDAr
     mine, others = values[known].astype(np.float64), sample[known].astype(np.float64)
     mine, others = mine - mine.mean(), others - others.mean(0)
     lengths = np.sqrt((mine**2).sum() * (others**2).sum(0))
+    # A constant unit correlates with nothing; 1e-12 instead of 0 for rounding.
     return np.divide(mine @ others, lengths, out=np.zeros(len(lengths)), where=lengths > 1e-12)
 
 

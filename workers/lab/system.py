@@ -138,13 +138,13 @@ class System:
         }
 
     def measure(self, images: Sequence[StoredImage]) -> None:
-        """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""
+        """Measure those of these raw images that this experiment did not measure yet."""
         missing = {raw.key: raw for raw in images if raw.key not in self.measured}
         if missing:
             self._measure(list(missing.values()))
 
     def keep(self, images: Sequence[StoredImage], answers: Sequence[Response | Exemplar]) -> list[str]:
-        """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
+        """Remember what was measured on raw images. Returns the masked ones as texts."""
         keys = [image_key(each.masked) for each in answers]
         map_keys = [image_key(each.map.grey) if each.map else "" for each in answers]
         self._memory.expect([*keys, *filter(None, map_keys)])
@@ -153,16 +153,18 @@ class System:
                 self._memory.remember(answer.masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             activation_map = keep_map(self._memory, answer.map, map_key)
             self.measured[raw.key] = MeasuredImage(answer.activation, key, activation_map)
+            # Exemplars are the mark to reach, not the agent's own find.
             if raw.provenance.origin != "exemplar" and (self.best is None or answer.activation > self.best):
                 self.best = answer.activation
         return [encode_text(self._memory, key) for key in keys]
 
     def _measure(self, images: list[StoredImage]) -> tuple[list[float], list[str]]:
-        """Activations and masked images. What stands for a refused image is not measured: NaN, which no mean hides."""
+        """Return activations and masked images."""
         made = [each for each in images if is_made(each)]
         responses = self.subject.respond([each.image for each in made]) if made else []
         kept = iter(zip(responses, self.keep(made, responses), strict=True))
         found = [next(kept) if is_made(each) else None for each in images]
+        # NaN for a refused image: no mean hides it.
         activations = [pair[0].activation if pair else math.nan for pair in found]
         masked = [
             pair[1] if pair else encode_text(self._memory, raw.key) for pair, raw in zip(found, images, strict=True)

@@ -283,40 +283,40 @@ class Tools:
 
     @property
     def entries(self) -> list[LogEntry]:
-        """What this experiment logged, then what the tools themselves have to say."""
+        """Return what this experiment logged, then what the tools themselves have to say."""
         logged = {seen.image for entry in self._log.entries for seen in entry.observations}
+        # Remarks on logged images are part of their titles.
         notes = [line for line, key in self._image_tools.noted.items() if key not in logged]
         remarks = "\n".join([*self._remarks, *self._image_tools.remarks, *notes][:MAX_REMARKS])
         return [*self._log.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property
     def best(self) -> float | None:
-        """The highest activation of all that this experiment measured, logged or not; exemplars do not count."""
+        """Return the highest activation of all that this experiment measured, logged or not; exemplars do not count."""
         return self._system.best
 
     @property
     def measured(self) -> int:
-        """How many images this experiment measured, logged or not."""
+        """Return how many images this experiment measured, logged or not."""
         return len(self._system.measured)
 
     @property
     def ordinary(self) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get, None where that is not known."""
+        """Return what ordinary images of the dataset get; None if that is not known."""
         return self._system.subject.ordinary(self._progress)
 
     @property
     def exemplar_mean(self) -> float | None:
-        """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A).
-
-        None too where the toolset lacks the exemplars, of which it would tell something.
-        """
+        """Return the mean activation of the exemplars; None if there are none (paper, appendix A: what is below is
+        weak)."""
+        # The mean would tell something of the exemplars that the toolset lacks.
         if "dataset_exemplars" in self.lacks:
             return None
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 
     def _originals(self, given: Sequence[Any]) -> list[StoredImage]:
-        """The raw images to edit; those given as prompts are drawn."""
+        """Return the raw images to edit; those given as prompts are drawn."""
         found: dict[int, StoredImage] = {}
         prompts: dict[int, str] = {}
         for at, value in enumerate(given):
@@ -325,6 +325,7 @@ class Tools:
                 prompts[at] = arguments.check_text(value, f"prompts_or_images[{at}]")
             else:
                 found[at] = find_raw(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
+        # A prompt is drawn once in a call, so that several edits start from the same image.
         wanted = list(dict.fromkeys(prompts.values()))
         drawn = dict(zip(wanted, self._image_tools.generate(wanted, Origin.ORIGINAL), strict=True))
         return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
@@ -338,7 +339,7 @@ class Tools:
         self._log.add(seen, "\n".join([*lines, *([text] if text else [])]))
 
     def _noted(self, kept: StoredImage, title: str = "") -> str:
-        """The title, with what its maker has to say of the image."""
+        """Return the title, with what its maker has to say of the image."""
         note = self._image_tools.notes.get(raw_key(kept))
         title = title or self._image_tools.titles.get(raw_key(kept), "")
         return f"{title} ({note})".strip() if note else title
@@ -349,5 +350,5 @@ class Tools:
 
 
 def _mark_refused(title: str, why: str = "") -> str:
-    """The title of an image that was refused says so, and why."""
+    """Return the title of a refused image, which says so, and why."""
     return title if _REFUSED in title else f"{title}{_REFUSED}{f': {why}' if why else ''})"

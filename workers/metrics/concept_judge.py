@@ -1,4 +1,4 @@
-"""Does a label mean the same as the truth? For units built to respond to something that words can name.
+"""Judge whether a label means the same as the truth, for units built to respond to something that words can name.
 
 A language model judges, with label and truth in random order, so that it does not know which is the truth. Toybox
 decides by its own vocabulary instead.

@@ -51,8 +51,8 @@ class Side:
         return int(np.isnan(self.presence).sum())
 
     def estimate(self, share: float) -> Estimate:
-        """Return the share with Wilson's interval for the effective number of images under unequal weights (Kish
-        1965)."""
+        """Return the share with Wilson's interval."""
+        # The effective number of images: unequal weights tell less than equal ones (Kish 1965).
         n = max(1, int(self.weights.sum() ** 2 / (self.weights**2).sum() + 1e-9))
         return replace(estimate_share(share * n, n), n=len(self.presence))
 
@@ -77,8 +77,8 @@ def read_vectors(
 def split_images(
     acts: Floats, weights: Floats, threshold: float, rng: np.random.Generator
 ) -> tuple[list[Places], Places]:
-    """Return the activating images in ten parts of equal weight, lowest first, and the others. Ties are broken at
-    random."""
+    """Return the activating images in ten parts of equal weight, lowest first, and the others."""
+    # Shuffled first and sorted stably, so that ties are broken at random.
     shuffled = rng.permutation(len(acts))
     ordered = shuffled[np.argsort(acts[shuffled], kind="stable")]
     is_active = acts[ordered] > threshold
@@ -95,6 +95,7 @@ def draw_images(
     drawn = [rng.permutation(each)[:IMAGES_A_TENTH] for each in tenths]
     heavy = weights.copy()
     for every, some in zip(tenths, drawn, strict=True):
+        # Each drawn image stands for those of its part that were not drawn.
         heavy[some] *= len(every) / max(len(some), 1)
     return drawn, heavy, rng.permutation(others)[:OTHERS]
 
@@ -128,6 +129,7 @@ def find_area(bright: Side, dark: Side) -> float:
 
     A tie counts half, an unreadable answer loses. For yes/no answers this is the balanced accuracy.
     """
+    # A tie counts half; an unreadable answer loses on either side.
     high = np.where(np.isnan(bright.presence), -1.0, bright.presence)[:, None]
     low = np.where(np.isnan(dark.presence), 2.0, dark.presence)[None]
     wins = (high > low) + 0.5 * (high == low)

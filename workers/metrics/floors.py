@@ -20,7 +20,7 @@ from workers.record.label_checks import FloorFigure
 Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
-"""Floors below which nothing is said of how they vary, and so no interval is given."""
+"""Minimum number of floors for an interval."""
 _FLAT = 1e-12
 """Standardized values with a smaller variance count as constant."""
 
@@ -69,8 +69,8 @@ def score_floors(
 
 
 def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
-    """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
-    resamples)."""
+    """Return r and AUPRC of each row in Bayesian bootstraps (Rubin 1981), (2, rows, resamples)."""
+    # The same images for all rows, so that the differences between rows are paired.
     drawn = draw_weights(np.ones(rows.n), resamples, seed)
     return np.concatenate([rows.score(np.ascontiguousarray((block * weights).T)) for block in drawn], 2)
 
@@ -148,11 +148,11 @@ def _list_moments(pair: Answered) -> Floats:
 
 
 def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
-    """Return values with mean 0 and variance 1 over the known ones, so that sums of squares lose no digits; 0
-    elsewhere."""
+    """Return values with mean 0 and variance 1 over the known ones; 0 elsewhere."""
     some = values[known]
     if not len(some) or np.ptp(some) == 0:
         return np.zeros_like(values)
+    # So that the sums of squares lose no digits.
     return np.where(known, (values - some.mean()) / some.std(), 0.0)
 
 

@@ -40,8 +40,9 @@ MAX_PARTS = 50
 
 
 def choose_top(activations: ArrayLike, threshold: float, count: int = 2 * MAX_PARTS) -> Places:
-    """Return positions of the images that activate the unit most, best first: a tenth of all, or as many as needed."""
+    """Return positions of the images that activate the unit most, best first."""
     acts = np.nan_to_num(np.asarray(activations, np.float64).reshape(-1), nan=-np.inf)
+    # A tenth of all images, or as many as the figure needs.
     best = np.argsort(-acts, kind="stable")[: min(count, max(2 * MIN_IMAGES, len(acts) // 10))]
     return best[acts[best] > threshold]
 

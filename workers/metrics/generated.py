@@ -30,8 +30,7 @@ class GeneratedScores:
     """MAIA's two means (Rott Shaham et al. 2024, section 4): activations of images from prompts that should activate
     the unit, and from those that should not."""
     auc: Estimate
-    """Probability that a positive image exceeds a neutral one. n counts prompts, because further images of a prompt
-    are no new evidence."""
+    """Probability that a positive image exceeds a neutral one. n counts prompts."""
     cosy_auc: float | None
     """CoSy's AUC (Kopf et al. 2024): the positive images against the controls."""
     cosy_mad: float | None
@@ -69,6 +68,7 @@ def score_generated(positive: ArrayLike, neutral: ArrayLike, controls: ArrayLike
     return GeneratedScores(
         positive_mean=_mean(high),
         neutral_mean=_mean(low),
+        # By prompts: further images of a prompt are no new evidence.
         auc=estimate_area(area_under_curve(high, low), *prompts),
         cosy_auc=None if np.isnan(area) else area,
         cosy_mad=None if not len(high) or not len(base) else _divide(float(high.mean() - base.mean()), spread),

@@ -115,6 +115,7 @@ def measure_likeness(activations: ArrayLike, table: ArrayLike, own: int) -> Floa
     acts, others, _ = _read_others(activations, table, own)
     if others.shape[1] < MIN_UNITS:
         return None
+    # Each unit standardised, or the loudest ones alone would decide what is alike.
     vectors = (others - others.mean(0)) / others.std(0)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _FLAT)
     top = np.argsort(-acts, kind="stable")[:TOP]
@@ -152,12 +153,13 @@ def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Fl
 
 
 def _find_quantile(acts: Floats, weights: Floats) -> float:
-    """The activation up to which `LOW_QUANTILE` of the weight lies."""
+    """Return the activation up to which `LOW_QUANTILE` of the weight lies."""
     return float(np.quantile(acts, LOW_QUANTILE, weights=weights, method="inverted_cdf"))
 
 
 def _choose_hardest(dim: Places, hardness: Floats, weights: Floats, rng: np.random.Generator) -> Places:
     """Return the hardest tenth by weight, at least `MIN_IMAGES` images. Ties are broken at random."""
+    # Shuffled first and sorted stably, so that ties are broken at random.
     shuffled = rng.permutation(dim)
     ordered = shuffled[np.argsort(-hardness[shuffled], kind="stable")]
     before = np.cumsum(weights[ordered]) - weights[ordered]
@@ -170,12 +172,10 @@ def _explain_few_low(count: int) -> str:
 
 
 def _halve_difference(plain: Estimate, hard: Estimate) -> Estimate:
-    """Return half of the difference of two shares, treated as independent (MOVER).
-
-    Both balanced accuracies share the activating images, which therefore cancel out.
-    """
+    """Return half of the difference of two shares, treated as independent (MOVER)."""
     assert plain.value is not None
     assert hard.value is not None
+    # Both balanced accuracies share the activating images, which cancel out.
     value = (plain.value - hard.value) / 2
     down = np.hypot(plain.value - (plain.low or 0.0), (hard.high or 0.0) - hard.value)
     up = np.hypot((plain.high or 0.0) - plain.value, hard.value - (hard.low or 0.0))

@@ -1,4 +1,4 @@
-"""Corrects r and the base rate of a label for the errors of the judge that says which images show it.
+"""Correct r and the base rate of a label for the errors of the judge that says which images show it.
 
 A judge with false positives and misses makes r smaller than the label's true r. If its errors do not depend on the
 activation, this can be undone. With q the share that it calls described, a its rate of false positives and b that of
@@ -37,9 +37,8 @@ def correct_figures(
 ) -> CorrectedFigures | None:
     """Return r and the base rate corrected for the judge's errors. Arguments as for `score_natural`.
 
-    Answers count as yes or no, as when `error` was measured. None if an error rate or r could not be measured.
-    Intervals resample images and draw both error rates from their posterior (a beta distribution with Jeffreys'
-    prior).
+    Intervals resample images and draw both error rates from their posterior (a beta distribution with Jeffreys' prior).
+    None if an error rate or r could not be measured.
     """
     sample = _read_sample(activations, answers, weights)
     wrong, missed = error.false_positives.value, error.false_negatives.value
@@ -68,11 +67,13 @@ def _read_sample(activations: ArrayLike, answers: ArrayLike, weights: ArrayLike 
     known = np.isfinite(acts) & np.isfinite(said)
     if not known.any() or heavy[known].sum() <= 0:
         return None
+    # Yes or no, as when the error was measured.
     return NaturalSample(acts[known], (said[known] >= PRESENT).astype(np.float64), heavy[known])
 
 
 def _undo(r: Floats, called: Floats, wrong: Floats, missed: Floats) -> Floats:
     """Return corrected r and base rate, (2, draws); NaN if the errors alone explain the answers."""
+    # Divided by: a judge near to chance would make any r of nothing.
     skill = 1 - wrong - missed
     able = skill >= MIN_SKILL
     true = np.where(able, (called - wrong) / np.where(able, skill, 1.0), np.nan)

@@ -30,14 +30,15 @@ def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool])
 
 
 def measure_agreement(said: Sequence[Sequence[str]]) -> Estimate:
-    """`said`: for each image the answers of different people. The share of equal pairs, averaged over images.
+    """Return the share of equal pairs of answers, averaged over images; `said` has the answers of different people for
+    each.
 
-    Images with fewer than two answers are left out; `n` counts the others. The interval is Wilson's over images, since
-    the pairs of one image are not independent.
+    Images with fewer than two answers are left out; `n` counts the others.
     """
     shares = [_share_equal(answers) for answers in said if len(answers) > 1]
     if not shares:
         return Estimate(why="no image was judged by two people")
+    # Wilson's interval over images, since the pairs of one image are not independent.
     return estimate_share(sum(shares), len(shares))
 
 

@@ -89,6 +89,7 @@ def judge_label(result: CheckResult) -> LabelVerdict:
     figures = {name: value for name, value in measured.items() if value is not None}
     reachable, share = _find_reachable(natural, mark)
     needed = {"generated_auc": AUC, "bright_positives": HALF}
+    # r alone falls both for labels that are too narrow and too broad; `described` replaces it if r has no value.
     if reachable is not None and "pearson" in figures:
         needed["pearson"] = share * reachable
     else:
@@ -104,15 +105,12 @@ def find_mark(drawn: GeneratedResult) -> float | None:
 
 
 def find_best_cut(activations: ArrayLike) -> float | None:
-    """Return the largest correlation that a yes/no label could have with activations (n,); None if all are equal.
-
-    For any number k of described images, the k with the highest activations correlate best, so only cuts of the
-    ranking are tried.
-    """
+    """Return the largest correlation that a yes/no label could have with activations (n,); None if all are equal."""
     ranked = np.sort(np.asarray(activations, np.float64))[::-1]
     count, spread = len(ranked), float(ranked.std()) if len(ranked) else 0.0
     if count < 2 or spread == 0:
         return None
+    # For any number of described images, those with the highest activations correlate best, so only cuts are tried.
     described = np.arange(1, count)
     above = np.cumsum(ranked)[:-1] - described * ranked.mean()
     return float((above / (spread * np.sqrt(described * (count - described)))).max())

@@ -1,7 +1,6 @@
 """How the members of a circuit respond together where its label says, and which members the label explains.
 
-The activation of a circuit is a mean, so a label may predict it well although some member does not follow it. r
-without a member rises if the label does not explain that member, and falls if the member carries the label.
+The activation of a circuit is a mean, so a label may predict it well although some member does not follow it.
 """
 
 from __future__ import annotations
@@ -70,6 +69,7 @@ def _correlate_without(values: _Floats, presence: _Floats, weights: _Floats) -> 
     if count < 2:
         return [None] * count
     total = values.sum(1)
+    # r rises without a member that the label does not explain, and falls without one that carries it.
     return [_correlate((total - values[:, place]) / (count - 1), presence, weights) for place in range(count)]
 
 

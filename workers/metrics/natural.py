@@ -124,13 +124,10 @@ def score_natural(
 
 
 def plan_images(positives: int, n: int) -> int:
-    """Return how many images, with the pilot's `n` among them, should contain `WANTED` positives, if the pilot has
-    `positives`.
-
-    Laplace's rule of succession handles a pilot without positives: it adds one positive and one negative.
-    """
+    """Return how many images, with the pilot's `n` among them, should contain `WANTED` positives."""
     if positives >= WANTED:
         return n
+    # Laplace's rule of succession, which adds one positive and one negative: a pilot may have no positives.
     return max(n, STEP * math.ceil(WANTED * (n + 2) / (positives + 1) / STEP))
 
 
@@ -139,6 +136,7 @@ def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
 
     No value may be missing, and weights are non-negative.
     """
+    # Standardised first: the differences of squares below would lose all digits of large activations.
     one, two = _standardise(activations), _standardise(presence)
     total = weights.sum(1)
     means = [weights @ each / total for each in (one, two)]
@@ -172,10 +170,10 @@ def _estimate(figure: Statistic, sample: NaturalSample, positives: int, seed: in
 
 
 def _agree(r: Estimate, p_value: float | None) -> Estimate:
-    """Include 0 in the interval if the test cannot distinguish r from 0, for example if unit and label never
-    coincide."""
+    """Include 0 in the interval if the test cannot distinguish r from 0."""
     if p_value is None or r.low is None or r.high is None or p_value <= 1 - CONFIDENCE:
         return r
+    # As where unit and label never coincide: every resample then has the same r.
     return Estimate(r.value, min(r.low, 0.0), max(r.high, 0.0), r.n)
 
 
@@ -222,11 +220,11 @@ def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats
 
 
 def _split_deciles(activations: Floats, presence: Floats, weights: Floats) -> tuple[Decile, ...]:
-    """Split into ten parts of equal weight by activation. Equal activations stay together, in the part of their
-    middle."""
+    """Split into ten parts of equal weight by activation."""
     _, group = np.unique(activations, return_inverse=True)
     sizes = np.bincount(group, weights)
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    # By the middle of each group, so that equal activations stay together.
     part = np.minimum((10 * middle).astype(int), 9)[group]
     return tuple(_describe(activations[part == k], presence[part == k], weights[part == k]) for k in range(10))
 

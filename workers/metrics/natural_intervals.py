@@ -39,8 +39,8 @@ class NaturalSample:
     weights: Floats
 
     def group(self) -> tuple[NaturalSample, Floats]:
-        """Merge equal images. Returns them and their counts, (groups,). This helps because most units are silent on
-        most images."""
+        """Merge equal images. Returns them and their counts, (groups,)."""
+        # Most units are silent on most images, so this saves nearly all of the work.
         kinds, counts = np.unique(np.stack(astuple(self)), axis=1, return_counts=True)
         return NaturalSample(*kinds), counts.astype(np.float64)
 
@@ -109,23 +109,22 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
 
 
 def keep_defined(drawn: Floats) -> Floats | None:
-    """The draws in which a figure is defined; None if too many are not."""
+    """Return the draws in which a figure is defined; None if too many are not."""
     known = drawn[np.isfinite(drawn)]
     return known if len(known) >= (1 - _LOST) * len(drawn) else None
 
 
 def bound_draws(value: float, drawn: Floats, bias: float = 0.0) -> tuple[float, float]:
-    """The ends between which 95 % of the draws lie, by themselves and less twice their bias; never beside the value."""
+    """Return the ends between which 95 % of the draws lie, by themselves and less twice their bias."""
     low, high = (float(end) for end in np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)))
+    # The value itself is always inside.
     return min(value, low, low - 2 * bias), max(value, high, high - 2 * bias)
 
 
 def draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups).
-
-    Each image gets an exponential variate. A group of equal images gets the sum of theirs, which is a gamma variate.
-    """
+    """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups)."""
     rng = np.random.default_rng(seed)
     rows = max(1, min(resamples, _BLOCK // max(len(counts), 1)))
     for start in range(0, resamples, rows):
+        # Each image has an exponential variate; a group of equal images has the sum of theirs, a gamma variate.
         yield rng.standard_gamma(counts, (min(rows, resamples - start), len(counts)))

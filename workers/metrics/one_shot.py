@@ -1,7 +1,4 @@
-"""The baseline labeller: sees the exemplars of a unit once and labels it, as MILAN does (Hernandez et al. 2022).
-
-No experiments, no second look, no dialogue.
-"""
+"""The baseline labeller: sees the exemplars of a unit once and labels it, as MILAN does (Hernandez et al. 2022)."""
 
 from __future__ import annotations
 

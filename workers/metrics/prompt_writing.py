@@ -1,7 +1,7 @@
-"""Writes prompts from a label alone, for images that should activate its unit and for images that should not.
+"""Write prompts from a label alone, for images that should activate its unit and for images that should not.
 
 MAIA's predictive evaluation asks for 7 and 7 (Rott Shaham et al. 2024, section 4), SAIA for 10 and 10 that differ in
-one attribute each (2510.21704). The model that writes them knows only the label. Used by label checks.
+one attribute each (2510.21704). Used by label checks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Quotes texts of people and models inside a question, and reads answers line by line.
-
-A quoted text is on one line, so that it cannot imitate a part of the question.
-"""
+"""Quote texts of people and models inside a question, and read answers line by line."""
 
 from __future__ import annotations
 
@@ -18,7 +15,8 @@ _EDGE = " \t*_#>`\"'“”."
 
 
 def quote(text: str) -> str:
-    """Return the text on one line in quotation marks. Inner marks become simple ones, and long texts are cut."""
+    """Return the text on one line in quotation marks; long texts are cut."""
+    # On one line, and without quotation marks inside, so that it cannot imitate a part of the question.
     line = " ".join(text.split()).replace("“", "'").replace("”", "'")
     return f"“{line[:_MAX_CHARS]}”"
 

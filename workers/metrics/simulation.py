@@ -41,7 +41,7 @@ def score_simulation(
 ) -> SimulationResult:
     """Fit on a random half, score on the other. Vectors as for `score_natural`; unreadable answers are left out.
 
-    The slope is never negative, because an inverted label predicts nothing. Raises ValueError for unequal lengths.
+    Raises ValueError for unequal lengths.
     """
     acts, said = (np.asarray(each, np.float64).reshape(-1) for each in (activations, presence))
     heavy = np.ones_like(acts) if weights is None else np.asarray(weights, np.float64).reshape(-1)
@@ -55,6 +55,7 @@ def score_simulation(
         few = Estimate(None, n=len(kept), why=f"{len(kept)} images have an answer, and it takes {MIN_IMAGES}")
         return SimulationResult(few, few, graded=graded)
     order = np.random.default_rng(seed).permutation(kept)
+    # Fitted on one half and scored on the other, or the fit itself would raise the score.
     first, second = order[: len(order) // 2], np.sort(order[len(order) // 2 :])
     base, slope = _fit(acts[first], said[first], heavy[first])
     sample = NaturalSample(acts[second], said[second], heavy[second])
@@ -76,6 +77,7 @@ def explain_variance(activations: Floats, predicted: Floats, weights: Floats) ->
     centred = activations - activations.mean()
     variance = weights @ centred**2 / total - (weights @ centred / total) ** 2
     error = weights @ (activations - predicted) ** 2 / total
+    # Relative to the values, since rounding leaves a little variance in equal ones.
     flat = variance <= 1e-12 * max(float(np.square(centred).max()), 1e-300)
     return np.where(flat, np.nan, 1 - error / np.where(flat, 1.0, variance))
 
@@ -85,6 +87,7 @@ def _fit(activations: Floats, presence: Floats, weights: Floats) -> tuple[float,
     mean, middle = (float(np.average(each, weights=weights)) for each in (activations, presence))
     spread = float(np.average((presence - middle) ** 2, weights=weights))
     joint = float(np.average((presence - middle) * (activations - mean), weights=weights))
+    # Never negative: an inverted label predicts nothing.
     slope = max(0.0, joint / spread) if spread > 1e-12 else 0.0
     return mean - slope * middle, slope
 

@@ -1,7 +1,6 @@
-"""Asks a vision-language model which of two labels fits a unit better. Builds the question and parses the answer.
+"""Ask a vision-language model which of two labels fits a unit better: build the question, parse the answer.
 
-It knows neither whose the labels are nor any database, and every pair is a separate conversation. Used by
-`jobs.judging`.
+Used by `jobs/judging.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Import the plug-ins that the settings and installed packages name, and add what they register to the registry.
 
-Each is imported in a thread under a time limit. All that it registers is added, or nothing: a failing plug-in does not
-affect others, and its report says why it failed. Only workers and commands call this; see `workers.jobs.laboratory`.
+Only workers and commands call this; see `workers.jobs.laboratory`.
 """
 
 from __future__ import annotations
@@ -63,16 +62,14 @@ class _FreshLoader(SourceFileLoader):
     """Compiles a file each time: Python's cache would miss an edit within the same second."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of the file as it is now."""
+        """Return the code of the file as it is now."""
         return self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
 
 
 def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ...]:
-    """Import the named files and modules, and the entry points; exceptions of plug-ins are reported, not raised.
-
-    What an earlier call in this process added is taken away first.
-    """
+    """Import the named files and modules, and the entry points; exceptions of plug-ins are reported, not raised."""
     with _lock:
+        # A second call in one process, as in tests, starts from the parts of MAIA Web itself.
         for table, key in _added:
             getattr(registry, table).pop(key, None)
         _added.clear()
@@ -83,9 +80,7 @@ def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ..
 
 
 def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
-    """Return the plug-in that a part comes from; None for one of MAIA Web itself. The table is one of the
-    registry's.
-    """
+    """Return the plug-in that a part comes from; None for one of MAIA Web itself. `table` is one of the registry's."""
     family, colon, _ = key.partition(":")
     with _lock:
         for (name, known), origin in _added.items():
@@ -101,6 +96,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
         source = find()
         origin = source.origin
         registrar = Registrar(origin, seconds)
+        # In a thread under a time limit: a plug-in that hangs must not keep the worker from starting.
         error = find_outcome(start_call(_register, source, registrar), seconds)
         if error is not None:
             raise error if isinstance(error, Exception) else UnknownName(f"it raised {error!r}")
@@ -112,6 +108,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
     except Exception as error:
         log.warning("The plug-in %s raised", origin.path, exc_info=error)
         return _refuse(origin, f"{type(error).__name__}: {str(error)[:500]}{_find_line(error, origin.path)}")
+    # Only now, so that a plug-in adds all that it registers or nothing.
     for table, key, row in registrar.entries:
         getattr(registry, table)[key] = row
         _added[table, key] = origin
@@ -161,7 +158,7 @@ def _is_there(table: str, key: str, own: set[tuple[str, str]]) -> bool:
 
 
 def _find_named(name: str) -> _Source:
-    """A file or a module of the setting. Raises UnknownName."""
+    """Return a file or a module of the setting. Raises UnknownName."""
     if "/" not in name and not name.endswith(".py"):
         return _find_module(name)
     path = Path(name).expanduser().resolve()
@@ -196,7 +193,7 @@ def _find_entry(entry: metadata.EntryPoint) -> _Source:
 
 
 def _import_file(path: Path, version: str) -> Any:
-    """The module in a file, under a name that no other file has."""
+    """Return the module in a file, under a name that no other file has."""
     if path.suffix != ".py":
         raise UnknownName("it is no Python file: its name must end in .py")
     name = f"maia_plugin_{path.stem}_{version}"

@@ -55,7 +55,7 @@ def study(
     scale: Literal["softmax", "sigmoid"] = "softmax",
     visible: Callable[[tuple[int, int]], Box] | None = None,
 ) -> Study:
-    """What a plug-in's factory of a vision model returns. Raises MissingPart for arguments that cannot be.
+    """Return what a plug-in's factory of a vision model returns. Raises MissingPart for arguments that cannot be.
 
     `preprocess` makes of an RGB image a tensor (channels, height, width), of one shape for all images; it is called
     from several threads. `classes` names the outputs, or says how many there are; None where they are no logits of
@@ -89,6 +89,7 @@ class ModuleModel(HookedModel):
         self._digest = _digest(made.network)
         self._checks = MapChecks(key)
         self._slot = settings.model_cache.slot(f"{key} {self.revision}", self._load)
+        # Loads once, so that a module that is too large is reported when the plug-in is loaded.
         with self._slot:
             pass
 
@@ -103,6 +104,7 @@ class ModuleModel(HookedModel):
         network, self._study.network = self._study.network, None
         if network is None:
             network = self._reload().network
+            # Measurements are stored under the revision, so they must not come from other weights.
             if _digest(network) != self._digest:
                 raise MachineryError(f"The weights of {self.name} changed meanwhile. Start the worker again.")
         network = network.to(self._settings.device, self._precision).eval().requires_grad_(False)
@@ -167,11 +169,11 @@ class PlainNetwork:
         self.config = SimpleNamespace(model_type="", num_labels=len(names), id2label=names, problem_type=kind)
 
     def __call__(self, pixel_values: torch.Tensor) -> Any:
-        """An object with `logits` (batch, classes), or with `last_hidden_state`. Raises MissingPart."""
+        """Return an object with `logits` (batch, classes), or with `last_hidden_state`. Raises MissingPart."""
         return self.forward(pixel_values)
 
     def forward(self, pixel_values: torch.Tensor) -> Any:
-        """The same; transformers names its argument."""
+        """Return the same; transformers names its argument."""
         output = self.module(pixel_values)
         if isinstance(output, Mapping):
             output = output.get("logits", next(iter(output.values()), None))
@@ -185,19 +187,19 @@ class PlainNetwork:
         return SimpleNamespace(last_hidden_state=found[:, :, None, None] if found.ndim == 2 else found)
 
     def get_submodule(self, path: str) -> nn.Module:
-        """As the module's."""
+        """Return what the module returns."""
         return self.module.get_submodule(path)
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """As the module's."""
+        """Yield what the module yields."""
         return self.module.named_modules()
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """As the module's."""
+        """Yield what the module yields."""
         return self.module.named_parameters()
 
     def parameters(self) -> Iterator[torch.Tensor]:
-        """As the module's; a number on the processor where it has none."""
+        """Return the module's parameters; a number on the CPU if it has none."""
         found: list[torch.Tensor] = [*self.module.parameters()]
         return iter(found or [torch.zeros(())])
 
@@ -212,6 +214,7 @@ class _ModulePreparation:
         self._visible = made.visible
         self.shape: tuple[int, ...] = ()
         """Channels, height and width of what the network takes."""
+        # Tried on a grey image, since only the plug-in knows the shape.
         self.shape = tuple(self.pixels([Image.new("RGB", (_GREY, _GREY), (128, 128, 128))]).shape[1:])
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
@@ -229,7 +232,7 @@ class _ModulePreparation:
         return torch.stack(found)
 
     def normalised(self, pixels: torch.Tensor, precision: torch.dtype) -> torch.Tensor:
-        """What `pixels` gave, as the network takes it."""
+        """Return what `pixels` gave, as the network takes it."""
         return (self._crop.normalised(pixels) if self._crop else pixels).to(precision)
 
     def find_visible(self, size: tuple[int, int]) -> Box:
@@ -250,7 +253,7 @@ class _ModulePreparation:
 
 
 def _digest(network: nn.Module) -> str:
-    """Names the weights: 12 characters of a SHA-256 over all parameters and buffers."""
+    """Return a name of the weights: 12 characters of a SHA-256 over all parameters and buffers."""
     digest = sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())

@@ -17,7 +17,7 @@ Load = Callable[..., Any]
 
 @dataclass(frozen=True)
 class PluginOrigin:
-    """Where parts come from."""
+    """The origin of a part."""
 
     name: str
     """As the setting or the entry point names it."""

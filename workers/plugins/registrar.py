@@ -49,7 +49,7 @@ class Registrar:
         self._seconds = seconds
 
     def vision_model(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:
-        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or a VisionModel of one's own."""
+        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or any other VisionModel."""
         self._add(MODELS, key, label, partial(_load_model, self, key, load), missing=missing)
 
     def dataset(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:
@@ -128,7 +128,7 @@ class Registrar:
 
 
 def _load_model(registrar: Registrar, key: str, load: Load, settings: Any, *rest: Any) -> Any:
-    """The model that a plug-in's factory gives, with its maps checked. Imports torch."""
+    """Return the model that a plug-in's factory gives, with its maps checked. Imports torch."""
     from workers.plugins.map_checks import CheckedModel
     from workers.plugins.modules import ModuleModel, Study
 

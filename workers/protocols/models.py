@@ -207,7 +207,7 @@ class MemberModel(VisionModel, Protocol):
     members: Sequence[CircuitMember]
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """(members,), all above 0. Computes what is not indexed yet."""
+        """Return (members,), all above 0. Computes what is not indexed yet."""
 
     def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
         """Measure the members. Needs the thresholds."""

@@ -99,7 +99,7 @@ class MemberFinding:
 
 @dataclass(frozen=True)
 class CircuitFindings:
-    """Whether the members are active together where the label says, and which of them the label explains."""
+    """How often the members are active together where the label says, and which of them the label explains."""
 
     described: MemberStates
     others: MemberStates

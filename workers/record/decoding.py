@@ -28,7 +28,7 @@ def decode(kind: str, data: Any) -> Payload:
 def read(kind: str, data: Any) -> tuple[Payload, bool]:
     """Return what can be read of a stored payload, and whether it was complete.
 
-    Invalid or missing required fields are empty. For pages, which must open any stored run.
+    For pages, which must open any stored run.
     """
     if kind not in KINDS:
         return Unreadable(), False
@@ -37,6 +37,7 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
     except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
+        # What is sound is kept, and what is missing is left empty: one damaged field must not hide the rest.
         sound = {name: each for name, each in known.items() if name in types and is_of_type(each, types[name])}
         return decode(kind, _blank(payload) | sound), False
 

@@ -54,12 +54,12 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def is_discovery(adjusted: float | None) -> bool:
-    """Whether a test holds by a p-value that was adjusted for all the tests beside it."""
+    """True if a test holds by a p-value that was adjusted for all the tests beside it."""
     return adjusted is not None and adjusted <= FALSE_DISCOVERIES + _ROUNDING
 
 
 def is_beyond_chance(value: float | None, adjusted: float | None) -> bool:
-    """Whether a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
+    """True if a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
     return value is not None and value > 0 and is_discovery(adjusted)
 
 

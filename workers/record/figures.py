@@ -1,4 +1,4 @@
-"""Formats and compares activations. Rounding is for display only and never turns a small number into 0."""
+"""Format and compare activations. Rounding is for display only and never turns a small number into 0."""
 
 from __future__ import annotations
 

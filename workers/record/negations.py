@@ -1,4 +1,4 @@
-"""Finds words in a label that say what must be absent.
+"""Find words in a label that say what must be absent.
 
 Judges that match words with images score such a label as its opposite, so they refuse it.
 """

@@ -1,4 +1,4 @@
-"""Makes text of programs, agents and files safe for a terminal: it cannot control the terminal or imitate our
+"""Make text of programs, agents and files safe for a terminal: it cannot control the terminal or imitate our
 messages."""
 
 from __future__ import annotations

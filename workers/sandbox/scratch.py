@@ -10,14 +10,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and everything in it, following no link; stops at anything that is not ours to remove.
-
-    Works step by step, since folders may be nested deeper than a path or a stack of calls can follow.
-    """
+    """Remove a folder and everything in it, following no link; stops at anything that is not ours to remove."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
         here = os.open(folder, _FOLDER)
         try:
+            # Step by step, since folders may be nested deeper than a path or a stack of calls can follow.
             left = [("", _empty_folder(here))]
             while left:
                 name, inner = left[-1]
@@ -35,7 +33,9 @@ def remove_folder(folder: Path) -> None:
 def _step(name: str, here: int) -> int:
     """Go from an open folder to one beside or above it."""
     if name != "..":
+        # A program can make folders that grant no rights, not even to their owner.
         os.chmod(name, 0o700, dir_fd=here)
+    # O_NOFOLLOW: a link in place of a folder would lead out of it.
     there = os.open(name, _FOLDER, dir_fd=here)
     os.close(here)
     return there

@@ -1,8 +1,7 @@
 """Read spatial activations of a layer over images of a dataset, in random order, through a buffer of bounded memory.
 
 Images come in a random order. As many as fit fill the buffer, whose positions are returned in a random order; then the
-next ones follow. The order depends only on the seed and the place in the stream (two numbers), so a stopped training
-fills the buffer again and continues with the very next batch.
+next ones follow.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ from workers.lab.map_stream import MapStream, SeenBatch
 from workers.protocols import Progress
 
 MAX_BYTES = 256 << 20
-"""Of the buffer."""
+"""Maximum size of the buffer."""
 MIN_SPREAD = 512
-"""Images that share the buffer, so that a batch is not of a few images alone; of large maps random positions are
-taken."""
+"""Images that share the buffer."""
 _ORDER, _POSITIONS, _SHUFFLE = range(3)  # what a random draw is for
 
 
 @dataclass(frozen=True)
 class StreamPlace:
-    """Where a stream is."""
+    """A place in a stream."""
 
     part: int = 0
     """Earlier fillings of the buffer."""
@@ -57,6 +55,7 @@ class ActivationBuffer:
                 f"One position of {layer} has {units:,} units and does not fit into {max_bytes:,} bytes."
             )
         room = max_bytes // (4 * units)
+        # A batch must not be of a few images alone, so of large maps only random positions are taken.
         self.per_image = max(1, min(self._map_size, room // min(MIN_SPREAD, len(images))))
         self._images_a_part = min(len(images), max(1, room // self.per_image))
         self._parts = -(-len(images) // self._images_a_part)
@@ -78,8 +77,7 @@ class ActivationBuffer:
 
     def take(self, place: StreamPlace, size: int, progress: Progress) -> tuple[Tensor, StreamPlace]:
         """Return the batch at a place, (positions, units) with `size` positions or all that remain; and the next
-        place.
-        """
+        place."""
         self._fill(place.part, progress)
         start = place.batch * size
         batch = self._values[torch.from_numpy(self._order[start : start + size])]
@@ -88,7 +86,7 @@ class ActivationBuffer:
         return batch, StreamPlace(place.part + 1) if ended else StreamPlace(place.part, place.batch + 1)
 
     def _look_at_maps(self) -> tuple[int, int]:
-        """Units of the layer, and positions of its map of one image."""
+        """Return the units of the layer, and the positions of its map of one image."""
         for position in self._images:
             (seen,) = self._stream.batches([self._layer], [int(position)], lambda: None)
             if self._layer in seen.maps:
@@ -132,7 +130,8 @@ class ActivationBuffer:
         return filled
 
     def _pick(self, seen: SeenBatch, draw: np.random.Generator) -> Tensor:
-        """(positions, units): all of the maps, or as many random ones of each image as the buffer has room for."""
+        """Return (positions, units): all of the maps, or as many random ones of each image as the buffer has room
+        for."""
         maps = seen.maps[self._layer].flatten(2).transpose(1, 2)  # (batch, positions, units)
         if not maps.isfinite().all():
             raise self._stream.explain_not_finite(self._layer, seen)
@@ -142,6 +141,7 @@ class ActivationBuffer:
         return maps.flatten(0, 1)
 
     def _draw(self, purpose: int, number: int) -> np.random.Generator:
+        # By the seed, the purpose and a number alone, so that a stopped training continues with the very next batch.
         return np.random.default_rng([self._seed, purpose, number])
 
     def _describe_no_images(self) -> MissingPart:

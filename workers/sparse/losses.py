@@ -14,8 +14,7 @@ from workers.sparse.autoencoder import SparseAutoencoder
 
 def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents: Tensor) -> tuple[Tensor, Tensor]:
     """Return the mean squared distance, averaged over nested groups if there are some; and the residual of all
-    latents.
-    """
+    latents."""
     losses, residual = [], activations
     for rebuilt in network.decode_nested(latents):
         residual = activations - rebuilt
@@ -25,11 +24,11 @@ def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents
 
 def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tensor, dead: Tensor) -> Tensor:
     """Return the error of the largest dead latents in rebuilding the residual, as a share of its variance; 0 without
-    dead latents.
+    them.
 
-    It gives latents that are never kept a gradient (Gao et al., appendix A.2). `projected` are the latents (positions,
-    latents) as `SparseAutoencoder.project` gives them, `dead` says which count.
+    `projected` are the latents (positions, latents) as `SparseAutoencoder.project` gives them, `dead` says which count.
     """
+    # This gives latents that are never kept a gradient (Gao et al., appendix A.2).
     found = dead.nonzero().flatten()
     variance = (residual - residual.mean(0)).square().sum(1).mean() if len(found) else residual.new_zeros(())
     # Nothing is left to explain: a division by 0 would make every weight NaN
@@ -44,5 +43,5 @@ def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tens
 
 
 def total_variance(activations: Tensor) -> float:
-    """Of activations (positions, units), summed over units."""
+    """Return the variance of activations (positions, units), summed over units."""
     return float(activations.double().var(0, correction=0).sum())

@@ -1,6 +1,6 @@
 """Measure what happens to a model's own output when a reconstruction of one layer replaces the layer.
 
-For comparison the mean activation, which says nothing of the image, replaces it too: the share of that loss that the
+For comparison the mean activation, which does not depend on the image, replaces it too: the share of that loss that the
 reconstruction avoids is the share that it recovers.
 """
 
@@ -112,11 +112,12 @@ class _Comparison:
         )
 
     def _unit(self) -> float:
-        """What losses are divided by: without classes, the variance of the output among images."""
+        """Return what losses are divided by: without classes, the variance of the output among images."""
         if self._scale is not None:
             return 1.0
         own = torch.cat(self._embeddings)
         variance = float((own - own.mean(0)).square().sum(1).mean())
+        # Relative to the outputs, since rounding leaves a little variance in equal ones.
         if not variance > torch.finfo(torch.float32).eps ** 2 * float(own.square().sum(1).mean()):
             raise MissingPart("The model's output is the same for all images. Choose another dataset.")
         return variance
@@ -129,7 +130,8 @@ class _Comparison:
 
 
 def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
-    """Kullback-Leibler divergence (batch,) in nats of probabilities from the model's own, of logits (batch, classes).
+    """Return the Kullback-Leibler divergence (batch,) in nats of probabilities from the model's own, of logits (batch,
+    classes).
 
     Of the distribution over classes; on the sigmoid scale of each class by itself, summed.
     """
@@ -142,7 +144,7 @@ def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
 
 
 def find_same(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
-    """Whether the class on top stays, or on the sigmoid scale the set of classes above .5; (batch,)."""
+    """Return (batch,): True if the top class stays, or on the sigmoid scale the set of classes above .5."""
     if scale == "sigmoid":
         return ((own > 0) == (other > 0)).all(1)
     return own.argmax(1) == other.argmax(1)

@@ -41,7 +41,7 @@ class SpuriousSpec:
     """Of a sparse auto-encoder of the classifier, which take the place of its units; 0 for these."""
 
     def key(self, seed: int, split: GroupSplit) -> str:
-        """Key of a split in the registry."""
+        """Return key of a split in the registry."""
         return f"{self.dataset.replace('{seed}', str(seed))}:{split}"
 
 
@@ -68,7 +68,7 @@ class PreparedUnits:
         return f"sae:{self.card.name}" if self.card else self.model
 
     def system(self, unit: int) -> SystemSpec:
-        """What a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
+        """Return what a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
         return SystemSpec("latent" if self.card else "unit", self.studied, LAYER, unit, {"dataset": self.dataset})
 
     def question(self, unit: int | str) -> str:
@@ -117,7 +117,7 @@ def _find_reader(
     train: GroupedDataset,
     progress: Progress,
 ) -> tuple[SparseCard | None, ReadsFeatures]:
-    """What features are read by: the classifier, or latents of it with their card."""
+    """Return what features are read by: the classifier, or latents of it with their card."""
     if not spec.latents:
         return None, model
     card = train_latents(settings, model, LAYER, spec.key(seed, "train"), train, spec.latents, seed, progress)
@@ -163,7 +163,8 @@ def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progr
 
 
 def repair(prepared: PreparedUnits, verdicts: Mapping[int, bool], factor: float = 0.0) -> Repair:
-    """The head with the units that were judged spurious multiplied by `factor`; others, unjudged ones too, stay."""
+    """Return the head with the units that were judged spurious multiplied by `factor`; others, unjudged ones too,
+    stay."""
     spurious = [unit for unit, selective in verdicts.items() if not selective]
     return repair_head(prepared.splits, prepared.head, spurious, factor)
 

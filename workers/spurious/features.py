@@ -26,14 +26,14 @@ class ReadsFeatures(Protocol):
     revision: str
 
     def read_features(self, images: list[Image]) -> NDArray[np.float32]:
-        """(images, units)."""
+        """Return (images, units)."""
 
 
 class FeatureReader(ReadsFeatures, VisionModel, Protocol):
     """A vision model whose logits are linear in features that it can tell."""
 
     def read_head(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weights (classes, units) and bias (classes,)."""
+        """Return weights (classes, units) and bias (classes,)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class GroupedFeatures:
         return len(self.values)
 
     def take(self, rows: NDArray[np.int64]) -> GroupedFeatures:
-        """Some of the images."""
+        """Return some of the images."""
         return GroupedFeatures(self.values[rows], self.cells[rows])
 
 

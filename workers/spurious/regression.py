@@ -44,7 +44,7 @@ class FittedRegression:
     """C; infinite without a penalty."""
 
     def predict(self, features: Floats) -> Integers:
-        """Class of each image, from features (images, all units)."""
+        """Return the class of each image, from features (images, all units)."""
         shown = (features[:, self.units] - self.mean) / self.scale
         return np.asarray((shown @ self.weights.T + self.bias).argmax(1), dtype=np.int64)
 
@@ -67,13 +67,16 @@ def fit(
     chosen = np.arange(features.shape[1]) if units is None else np.asarray(units, dtype=np.int64)
     part = np.asarray(features[:, chosen], dtype=np.float64)
     mean, scale = part.mean(0), part.std(0)
+    # A constant unit has no deviation to be divided by
     scale[scale == 0] = 1.0
     known, count = np.unique(classes), int(classes.max()) + 1
+    # A class that is absent is never predicted
     weights, bias = np.zeros((count, len(chosen))), np.full(count, -np.inf)
     if not len(chosen) or len(known) < 2:
         bias[known] = [float(np.log((classes == each).mean())) for each in known]
         return FittedRegression(chosen, mean, scale, weights, bias, strength)
     if np.isfinite(strength):
+        # saga is the solver that takes an l1 penalty with several classes
         model = LogisticRegression(C=strength, l1_ratio=1.0, solver="saga", tol=1e-3, max_iter=500, random_state=0)
     else:
         model = LogisticRegression(C=np.inf, solver="lbfgs", max_iter=1_000)
@@ -102,6 +105,7 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
         middle = (low + high) / 2
         found = fit(features, classes, strength=10**middle)
         used = len(found.used)
+        # The number of units may jump over the wanted one, so the nearest is kept
         if best is None or abs(used - count) < abs(len(best.used) - count):
             best = found
         if used == count:
@@ -112,7 +116,7 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
 
 
 def tune_strength(features: Floats, classes: Integers, seed: int) -> float:
-    """C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
+    """Return C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
     rng = np.random.default_rng(seed)
     right = np.zeros(len(TUNED))
     for _ in range(_HALVES):

@@ -94,7 +94,7 @@ class Table2:
     noun: str = "units"
 
     def row(self, key: RowKey, *, regularised: bool) -> TableRow | None:
-        """A row by its key; None where there is none."""
+        """Return a row by its key; None where there is none."""
         return next((row for row in self.rows if row.key == key and row.regularised == regularised), None)
 
 
@@ -108,7 +108,7 @@ class Splits:
     classes: tuple[str, ...]
     grounds: tuple[str, ...]
     noun: str = "units"
-    """What the features are: units, or latents in their place."""
+    """Units, or latents instead."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def compute_fixed_rows(
     progress: Progress = no_progress,
     own: NDArray[np.float32] | None = None,
 ) -> FixedRows:
-    """The original, l1 with all its units, the best on balanced data, and the curve of l1.
+    """Return the original, l1 with all its units, the best on balanced data, and the curve of l1.
 
     `own`: the test as the head takes it, where the splits hold something else.
     """
@@ -194,7 +194,7 @@ def compute_rows(
 
 
 def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, ...]:
-    """Accuracy with the first 1, 2, … of the agent's units in their order, unregularised."""
+    """Return the accuracy with the first 1, 2, … of the agent's units in their order, unregularised."""
     validation, test = splits.validation, splits.test
     points = []
     for count in range(1, len(selective) + 1):
@@ -204,7 +204,7 @@ def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, .
 
 
 def draw_balanced(features: GroupedFeatures, seed: int, number: int) -> GroupedFeatures:
-    """So many images of each class on each ground, at most `PER_CELL`; another number draws others."""
+    """Return so many images of each class on each ground, at most `PER_CELL`; another number draws others."""
     rng = np.random.default_rng((seed, number))
     cells = np.unique(features.cells, axis=0)
     rows = [rng.permutation(np.flatnonzero((features.cells == cell).all(1)))[:PER_CELL] for cell in cells]
@@ -213,7 +213,7 @@ def draw_balanced(features: GroupedFeatures, seed: int, number: int) -> GroupedF
 
 
 def measure_groups(splits: Splits, answers: NDArray[np.int64]) -> tuple[GroupAccuracy, ...]:
-    """Accuracy on the test by class and ground, the worst first."""
+    """Return the accuracy on the test by class and ground, the worst first."""
     found = []
     for class_number, ground in np.unique(splits.test.cells, axis=0):
         here = (splits.test.cells == (class_number, ground)).all(1)
@@ -230,7 +230,7 @@ def _row_of(key: RowKey, splits: Splits, regularised: bool, found: Sequence[Fitt
 def _row(
     key: RowKey, splits: Splits, regularised: bool, answers: Sequence[NDArray[np.int64]], units: Sequence[int]
 ) -> TableRow:
-    """The mean over several answers to the test."""
+    """Return the mean over several answers to the test."""
     right = np.array([(each == splits.test.classes).mean() for each in answers])
     parts: dict[tuple[str, str], list[GroupAccuracy]] = {}
     for each in answers:

@@ -52,6 +52,7 @@ def choose_recipe(dataset: GroupedDataset, start: str = "") -> ClassifierRecipe:
 
 def _name_classifier(dataset: GroupedDataset, recipe: ClassifierRecipe, seed: int) -> str:
     """Return the name of the resulting classifier; the same for the same dataset, recipe and seed."""
+    # By content, so that another file under the same name trains another classifier
     start = Path(recipe.start).read_bytes() if recipe.start else b""
     facts = f"{dataset.name} {dataset.revision} {dataset.network} {recipe.epochs} {recipe.rate} {recipe.decay} "
     revision = hashlib.sha256(f"{facts} {recipe.batch}".encode() + start).hexdigest()[:8]
@@ -68,12 +69,13 @@ def train_classifier(
 ) -> str:
     """Return the name of the classifier, trained now unless it was before. An exception of `progress` passes through.
 
-    Two workers that want the same one wait for each other. Raises MissingPart if the file to start from does not fit.
+    Raises MissingPart if the file to start from does not fit.
     """
     recipe = recipe or choose_recipe(dataset)
     name = _name_classifier(dataset, recipe, seed)
     folder = settings.state / "classifiers"
     target = folder / f"{name}.safetensors"
+    # Two workers that want the same classifier wait for each other
     with hold_lock(folder / f"{name}.lock", lambda: progress("waiting for the classifier", 0, 1)):
         if not target.exists():
             pixels = _load_pixels(dataset, progress)
@@ -103,6 +105,7 @@ def _train(
     checkpoint: Path,
     progress: Progress,
 ) -> GroupClassifier:
+    # Other threads draw from the same generator, so its state is put back afterwards
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = GroupClassifier(dataset.network, len(dataset.classes))

@@ -1,9 +1,8 @@
 """A circuit as the system under study: units and latents of one network as one.
 
-Its activation is the mean over its members of activation / threshold; `lab.circuits` says why. The masked image is
+Its activation is the mean over its members of activation / threshold; `lab/circuits.py` says why. The masked image is
 bright where the combined map (the mean over the members of map / threshold, on their finest grid) is above its own 0.99
-quantile. The activation is not the maximum of that map: members may respond in different places. Loaded by
-`lab.laboratory` through the registry.
+quantile.
 """
 
 from __future__ import annotations
@@ -72,6 +71,7 @@ class CircuitSystem(IndexedSystem[MemberModel]):
 
         def answer(pair: tuple[Image, tuple[NDArray[np.float32], NDArray[np.float32]]]) -> CircuitResponse:
             image, (activations, combined) = pair
+            # Not the maximum of the combined map: members may respond in different places.
             activation = float((activations / thresholds).mean()) + 0.0  # no negative zero
             response = Response(activation, image)
             if combined.size > 1:  # else the map does not tell where, so the image stays bright
@@ -83,7 +83,8 @@ class CircuitSystem(IndexedSystem[MemberModel]):
         return map_in_parallel(answer, list(zip(images, found, strict=True)))
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """See `IndexedSystem.exemplars`; the members' layers are indexed first, so that their progress is reported."""
+        """See `IndexedSystem.exemplars`."""
+        # The members' layers first, so that the progress of their indexing is reported.
         self._model.find_thresholds(progress)
         return super().exemplars(progress)
 

@@ -31,9 +31,8 @@ class IndexedSystem(ABC, Generic[Model]):
         """Return activation and masked image for each image."""
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """Return the exemplars, best first by this system's own answer; empty if no image activates it more than the
-        others.
-        """
+        """Return the exemplars, best first by this system's own answer; empty if no image activates it more than
+        others."""
         positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions[: self._most_exemplars()]
         with self._lock:
             if self._exemplars is None:

@@ -49,9 +49,7 @@ class Logit(IndexedSystem[Classifier]):
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:
-    """Load the class that `spec` names. Raises UnknownName if its layer holds no classes or cannot locate one in an
-    image.
-    """
+    """Load the class that `spec` names. Raises UnknownName if its layer holds no classes or cannot locate one."""
     kinds = {layer.name: layer.kind for layer in model.layers()}
     if kinds.get(spec.layer) != "logit" or not hasattr(model, "evidence"):
         raise UnknownName(

@@ -52,7 +52,7 @@ class Unit(IndexedSystem[VisionModel]):
         return map_in_parallel(answer, list(zip(images, found, strict=True)))
 
     def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
-        """(batch, height, width)"""
+        """Return the maps (batch, height, width)."""
         return self._model.maps(images, [self.spec.layer])[self.spec.layer][:, self.spec.unit]
 
 

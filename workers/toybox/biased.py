@@ -1,7 +1,7 @@
 """toybox-net with planted biases: in its last layer some classes are suppressed where another word of toybox is seen.
 
 "toybox-biased:seed-0" has six, which follow from the seed; everything else is as in toybox-net. The true effects on a
-class are measured on fresh scenes, since the network has biases of its own too. Loaded through the registry.
+class are measured on fresh scenes, since the network has other biases too. Loaded through the registry.
 """
 
 from __future__ import annotations

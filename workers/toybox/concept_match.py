@@ -37,7 +37,7 @@ class ConceptMatch:
 
 
 def match(label: str, truth: str) -> ConceptMatch:
-    """Compare a label with a truth. An empty label, and one that says nothing, is wrong.
+    """Compare a label with a truth. An empty label, and one without concepts, is wrong.
 
     A label may describe a truth of toybox's own words in other words, such as "boats with white sails" for a boat.
     """

@@ -1,4 +1,4 @@
-"""Describes toybox images with toybox-describer, without knowing the hypotheses. Loaded through the registry.
+"""Describe toybox images with toybox-describer, without knowing the hypotheses. Loaded through the registry.
 
 `workers.toybox.networks.detection` finds the toys; this module writes the sentences.
 """

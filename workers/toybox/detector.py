@@ -43,7 +43,7 @@ NEURONS: Mapping[str, str] = {
         house | mushroom, snowman | ring, duck | cube, cup | table, chair | car
     """,
 }
-"""Each toy, and pairs of toys that stand together in over 35 of the 3,000 validation scenes."""
+"""Each toy, and pairs of toys that occur together in over 35 of the 3,000 validation scenes."""
 
 
 def load(settings: LabSettings) -> ToyboxDetector:

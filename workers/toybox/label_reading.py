@@ -1,4 +1,4 @@
-"""Makes a label testable: whether a scene shows what it says, and prompts that toybox draws completely.
+"""Make a label testable: whether a scene shows what it says, and prompts that toybox draws completely.
 
 Uses only the label, never a unit, a run or an image. Called by judges of labels.
 """
@@ -98,7 +98,7 @@ def describe_reading(text: str) -> LabelReading:
 def read_label(text: str) -> ReadLabel:
     """Return the label, ready for testing.
 
-    Raises RequestError with the reason and the remedy if it says nothing testable, has a word that is not
+    Raises RequestError with the reason and the remedy if it has nothing testable, or a word that is not
     understood, or describes what no scene can contain, or nearly every scene.
     """
     concepts, unread = parse_label(text), find_unread(text)

@@ -1,4 +1,4 @@
-"""Labels a unit of toybox once, from its masked exemplars alone and without experiments, as MILAN does.
+"""Label a unit of toybox once, from its masked exemplars alone and without experiments, as MILAN does.
 
 toybox-describer says what the bright regions show and what is around them. The label is what the exemplars share
 beyond chance: a few alternatives, or a thing with a condition, in the form that the agent uses. Experiments must

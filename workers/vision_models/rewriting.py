@@ -1,4 +1,4 @@
-"""Runs a network whose modules return maps, with some of these maps replaced.
+"""Run a network whose modules return maps, with some of these maps replaced.
 
 For models whose layers are modules. `huggingface.reading` does the same for transformers.
 """

@@ -1,7 +1,4 @@
-"""Base class of models with a network of our own and one published file of weights.
-
-A subclass defines the file, the network that reads it, the crop of images, and the layers.
-"""
+"""Base class of models with a network of our own and one published file of weights."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 @dataclass(frozen=True)
 class _Opened(Generic[Network]):
-    """What is known once the file is read."""
+    """The content of the file."""
 
     slot: Slot[Network]
     layers: Sequence[LayerInfo]
@@ -77,6 +74,7 @@ class SingleFileModel(ABC, Generic[Network]):
     @property
     def revision(self) -> str:
         """Fingerprint of its file. Half precision changes the weights."""
+        # Half precision changes the activations, so they are not stored under the same revision.
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
         return f"{hub.file_fingerprint(self._path())[:12]}{short}"
 
@@ -150,6 +148,7 @@ class SingleFileModel(ABC, Generic[Network]):
 
     def _open(self) -> _Opened[Network]:
         """Return the slot of its weights, its layers and its crop. The first call reads the file."""
+        # Under the lock, or two first calls would load the weights twice.
         with self._lock:
             if self._opened is None:
                 slot = self._settings.model_cache.slot(f"{self.name} {self.revision}", self._load)

@@ -1,4 +1,4 @@
-"""Reads state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the
+"""Read state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the
 weights.
 
 Code in a file is never run. Only numbers and text are read.

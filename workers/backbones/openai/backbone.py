@@ -1,8 +1,6 @@
 """A vision-language model on any server with OpenAI's chat completions: OpenAI, Gemini, Claude, vLLM, Ollama, ….
 
-The reply is streamed. Errors on the way are corrected if possible (see `request`), and never become a reply. Prompt
-tokens, completion tokens and cost are the provider's figures, over all requests for one reply; they are estimated if a
-provider gives none.
+The reply is streamed. Errors on the way are corrected if possible (see `request`), and never become a reply.
 """
 
 from __future__ import annotations
@@ -47,6 +45,7 @@ class OpenAIChat:
         pictures: dict[str, EncodedImage] = {}
         for key in image_keys(messages):
             pictures[key] = encode_image(load(key))
+            # Encoding takes long for many images, and a person may stop the run meanwhile.
             emit("")
         asking = ReplyRequest(self._provider, self.label, self._policy, self._learnt, messages, pictures)
         return asking.answer(emit, seed)

@@ -41,7 +41,6 @@ def count_image_tokens(width: int, height: int) -> int:
     touches.
 
     This is how GPT-4o counts at high detail. Others differ: Claude a little more, small OpenAI models 33 times as much.
-    If it matters the provider reports it, and images are left out until the request fits.
     """
     return _IMAGE_TOKENS + _TILE_TOKENS * -(-width // _TILE) * -(-height // _TILE)
 

@@ -1,7 +1,6 @@
 """Read a reply's frame: a stream of events, or one JSON body if a server ignores that a stream was asked for.
 
-Both become chunks of a stream, for a single reader. An error object is raised as the provider's error, whatever the
-HTTP status: some servers and proxies send it with 200.
+Both become chunks of a stream, for a single reader.
 """
 
 from __future__ import annotations
@@ -83,6 +82,7 @@ def _make_chunk(data: Any, request: httpx2.Request) -> Any:
     error = data.get("error")
     if not error and "choices" not in data and any(data.get(name) for name in ("message", "detail")):
         error = data
+    # Whatever the HTTP status: some servers and proxies send an error with 200.
     if error:
         raise openai.APIError("An error stands where a reply should be.", request, body=error)
     return ChatCompletionChunk.construct(**data)

@@ -45,9 +45,10 @@ def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedIm
 
 
 def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge neighbouring messages of one role: some servers demand that user and assistant alternate."""
+    """Merge neighbouring messages of one role."""
     joined: list[dict[str, Any]] = []
     for message in messages:
+        # Some servers demand that user and assistant alternate.
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1] = {"role": message["role"], "content": _join_contents(joined[-1]["content"], message["content"])}
         else:
@@ -56,7 +57,7 @@ def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]
 
 
 def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Do the same for a server without system messages: their text precedes the user's first words."""
+    """Return the messages for a server without system messages: their text precedes the user's first words."""
     return _merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
@@ -94,6 +95,7 @@ class _Rendering:
                 parts[-1]["text"] += "\n" + rendered["text"]
             else:
                 parts.append(rendered)
+        # Plain text for text alone, which every server takes.
         if all(part["type"] == "text" for part in parts):
             words = "\n".join(part["text"] for part in parts)
             return {"role": message.role, "content": words, **read_items(message)}

@@ -28,11 +28,9 @@ def needs_functions(provider: Provider, model: str, *, called: bool) -> bool:
 
 
 def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameter that offers functions, and what in it is optional too: that their schemas are enforced.
-
-    Calls of earlier rounds are sent as the recorded text, not as calls with an id and a result: every provider takes
-    that, also one without functions, and a run may change its provider.
-    """
+    """Return the parameter that offers functions, and what in it is optional too: that their schemas are enforced."""
+    # Calls of earlier rounds are sent as text, not as calls with an id and a result: every provider takes that, and a
+    # run may change its provider.
     if not functions or TOOLS in refused:
         return {}, {}
     strict = {} if STRICT in refused else {STRICT: True}
@@ -99,9 +97,9 @@ def _set_detail(messages: Sequence[dict[str, Any]], detail: str) -> list[dict[st
 
 
 def _mark(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark the end of the instructions, which all runs share, and of the last turns, where the next request begins to
-    differ and earlier ones did.
-    """
+    """Mark the ends of the parts that a provider should cache."""
+    # The instructions, which all runs share, and the last turns, where the next request begins to differ and earlier
+    # ones did.
     turns = [number for number, each in enumerate(messages) if each["role"] == "user"]
     chosen = {number for number, each in enumerate(messages) if each["role"] == "system"}
     chosen |= set(turns[len(chosen) - MAX_CACHE_MARKS :])

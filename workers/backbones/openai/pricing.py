@@ -31,6 +31,7 @@ def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
     A version of a model costs what the model does, unless the table names the version itself.
     """
     fitting = (name for name in prices if model.startswith(name) and _VERSION.match(model, len(name)))
+    # A version costs what the model does, unless the table names it; the longest name is the closest.
     return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
@@ -49,6 +50,7 @@ def _is_private(base_url: str) -> bool:
 
 def price_usage(price: Price | None, prompt: int, completion: int, cached: int = 0) -> Usage:
     """Price the tokens. `cached` are those of the prompt that the provider had in its cache."""
+    # Some providers count more cached tokens than the prompt has.
     cached = min(cached, prompt)
     if price is None:
         return Usage(prompt, completion, priced=False, cached_tokens=cached)

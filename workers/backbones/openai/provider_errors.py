@@ -1,7 +1,6 @@
 """The errors that may come instead of a reply, and what a provider's error means.
 
-A setback can be corrected and asked again; what only a person can correct is `BackboneRefused`. A provider's words are
-quoted without the key, wherever it occurs in them.
+A setback can be corrected and asked again; what only a person can correct is `BackboneRefused`.
 """
 
 from __future__ import annotations
@@ -125,6 +124,7 @@ def interpret_error(
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         wait = parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+        # A refused parameter first: its words often name a length or an image too.
         return (
             _read_parameter(status, words, _quote(error, provider), optional)
             or _read_excess(status, words.lower(), _quote(error, provider), images, _TOO_LONG)
@@ -135,11 +135,9 @@ def interpret_error(
 
 
 def redact(text: str, provider: Provider) -> str:
-    """Return the words on one line, shortened, without the key and anything that looks like one.
-
-    Local servers are given a word as their key, such as "none" or "token", which is no secret and may occur in any
-    sentence. Only a key that is long, or no plain word, is removed.
-    """
+    """Return a provider's words on one line, shortened, without the key and anything that looks like one."""
+    # Local servers get a word such as "none" or "token" as their key, which is no secret and may occur in any sentence.
+    # Only a key that is long, or no plain word, is removed.
     key = re.escape(provider.key)
     if len(provider.key) >= MIN_SECRET:
         text = re.sub(key, "[key]", text)
@@ -175,7 +173,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
 
 
 def _read_excess(status: int, words: str, said: str, images: int, pattern: str) -> ContextTooLong | None:
-    """True if the words say that the conversation, or its images, are more than the model takes."""
+    """Return the excess if the words say that the conversation, or its images, are more than the model takes."""
     limit = read_limit(words, images)
     if limit == 0 or status in (401, 402, 403, 404):
         return None
@@ -185,11 +183,9 @@ def _read_excess(status: int, words: str, said: str, images: int, pattern: str) 
 def _read_refusal(
     status: int, words: str, error: openai.APIError, provider: Provider, model: str, images: int
 ) -> BackboneRefused | ContextTooLong | None:
-    """Return what only a person can correct, unless fewer images may help.
-
-    The order matters: some providers answer 400 or 429 for want of credit.
-    """
+    """Return what only a person can correct, unless fewer images may help."""
     where, said = host_of(provider), _quote(error, provider)
+    # Lack of credit first: some providers answer 400 or 429 for it.
     if status == 402 or re.search(_NO_CREDIT, words):
         return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
     if status == 401 or (status == 400 and re.search(_BAD_KEY, words)):
@@ -253,6 +249,7 @@ def _words(error: openai.APIError) -> str:
     if error.body is None:
         return ""
     text = _message(error.body)
+    # A web page of a proxy says nothing about the request.
     return "" if text.lstrip()[:1] == "<" else text
 
 

@@ -1,7 +1,5 @@
-"""Separate what a model thought from what it replied: reasoning models write both, in different forms.
-
-Some providers take thoughts back, with the reply that they belong to. They are opaque: nothing here reads them.
-"""
+"""Separate what a model thought from what it replied. Some providers take thoughts back with the reply; nothing here
+reads those."""
 
 from __future__ import annotations
 
@@ -27,16 +25,13 @@ MAX_ITEM_CHARS = 64_000
 RETURNED_SHARE = 0.25
 """Share of the context window that thoughts may take."""
 _STEP = 4
-"""Number of replies that lose their thoughts at once when these take more, so that caches stay valid for some
-rounds.
-"""
+"""Number of replies that lose their thoughts at once when these take more, so that caches stay valid."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
     """Split a text so far into thought and reply.
 
-    The thought precedes the reply, between its marks. Some servers drop the first mark; the second is then on a line of
-    its own.
+    The thought precedes the reply, between its marks.
     """
     begun = text.lstrip()
     if begun.startswith(OPENS):
@@ -44,6 +39,7 @@ def split_thought(text: str) -> tuple[str, str]:
         return thought.strip(), reply.lstrip()
     if begun and OPENS.startswith(begun):  # an incomplete mark
         return "", ""
+    # Some servers drop the first mark; the second is then alone on its line.
     if CLOSES in text and (end := _CLOSING_LINE.search(text)) and OPENS not in text[: end.start()]:
         return text[: end.start()].strip(), text[end.end() :].lstrip()
     return "", text
@@ -87,7 +83,8 @@ class ReasoningCollector:
                 self._add_item(item)
 
     def _add_item(self, item: dict[str, Any]) -> None:
-        """Add an item, or extend the last one: texts and summaries come in pieces, signed at their end."""
+        """Add an item, or extend the last one."""
+        # Texts and summaries come in pieces, and are signed at their end.
         last = self.details[-1] if self.details else {}
         words = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(item.get("type")))
         same = all(last.get(name) == item.get(name) for name in ("type", "index"))
@@ -105,6 +102,7 @@ class ReasoningCollector:
         elif provider.return_reasoning == "yes" and self.content and thought:
             fields = {"reasoning_content": thought}
         stored = json.dumps(fields)
+        # Dropped whole: half of the thoughts would be refused.
         return ReasoningItems(host_of(provider), model, stored) if fields and len(stored) <= MAX_ITEM_CHARS else None
 
 
@@ -128,7 +126,8 @@ def count_items(message: Message) -> int:
 
 
 def read_items(message: Message) -> dict[str, Any]:
-    """Return the fields of a chat message; none if the record, which may come from a file, holds something else."""
+    """Return the fields of a chat message that carry thoughts back."""
+    # The record may come from a file, and hold something else.
     try:
         found = json.loads(message.reasoning_items.fields) if message.reasoning_items else {}
     except (ValueError, RecursionError):

@@ -109,6 +109,7 @@ class ReplyRequest:
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
                         return self._finish(heard)
+                    # Viewers must not keep a reply that is asked for again.
                     if heard.is_shown:
                         emit(None)
                     self._adapt(setback, heard, emit)
@@ -147,6 +148,7 @@ class ReplyRequest:
         self.offered = bool(tools)
         # Optional parameters, without those that this provider does not take.
         wished: dict[str, Any] = tools | {
+            # Another seed for each attempt, or the same failure may come back.
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
@@ -212,10 +214,12 @@ class ReplyRequest:
             self.omitted.add(setback.name)
             if setback.name in self.learnt.refused:
                 self.unwanted.add(setback.name)
+            # A value may be refused for this conversation alone; only a second refusal is taken for the parameter.
             self.learnt.refused.add(setback.name)
             self.provider_errors.append(f"{where} refused {setback.name!r}{setback}: asked again without it.")
             return
         self.crowded = setback.crowded
+        # Without a figure, halving finds a size that is taken within a few requests.
         most = self.limit // 2 if setback.most is None else setback.most
         if most > self.written:
             refused, self.limit = self.limit, most
@@ -234,7 +238,7 @@ class ReplyRequest:
         self._show_fewer(f"{host_of(self.provider)} has too little room for the reply beside {self._images()}")
 
     def _show_fewer(self, why: str, images: int | None = None) -> None:
-        """Ask with as many images as the provider says, or with half; with none only once a single one was refused."""
+        """Ask with as many images as the provider says, or with half."""
         if not self.said.images:
             raise self._wordy()
         most = self.said.images // 2 if images is None else images
@@ -252,6 +256,7 @@ class ReplyRequest:
                 f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
                 "Try again later, or check that OPENAI_BASE_URL is right and its server is well."
             )
+        # A provider that asks for a longer pause than we wait is better retried later, by a person.
         seconds = self.policy.pause(self.failures, fault.wait)
         if seconds > self.policy.longest:
             raise BackboneUnavailable(

@@ -35,19 +35,15 @@ class RetryPolicy:
     connect: float = 20.0
 
     def pause(self, failures: int, wanted: float | None) -> float:
-        """Return how long to wait after this many failures; as long as the provider asks, if it does.
-
-        Otherwise exponential, with jitter: rejected clients come back one by one.
-        """
+        """Return how long to wait after this many failures; as long as the provider asks, if it does."""
         if wanted is not None:
             return wanted
+        # Exponential, with jitter: rejected clients then come back one by one.
         return min(self.most, self.first * 2 ** min(failures - 1, 30)) * random.uniform(0.5, 1.0)
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a
-    date.
-    """
+    """Return the seconds that a response asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
     millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     if millis is not None:
         return millis / 1000
@@ -66,6 +62,7 @@ def wait(seconds: float, emit: Emit) -> None:
     """Sleep. Raises what `emit` raises, soon after it does."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
+        # In short naps, because `emit` raises once a person has stopped the run.
         emit("")
         time.sleep(min(left, PULSE))
     emit("")

@@ -64,11 +64,13 @@ class ReplyStream:
         for chunk in self._until_broken(chunks):
             if chunk is not None:
                 last = time.monotonic()
+            # An empty piece as well, so that `emit` can raise during silence.
             for piece in self._take(chunk) if chunk is not None else ("",):
                 emit(piece)
             silent = time.monotonic() - last
             if aside := self._aside(silent, policy):
                 emit(aside)
+            # The usage may come after the end of the reply; it is not worth a long wait.
             if self.finish and silent > policy.afterwards:
                 break
             if silent > policy.silence:
@@ -96,6 +98,7 @@ class ReplyStream:
             self._told = 0  # so that the next words are reported at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
         written = self._count()
+        # Counting the words of a thought each time would take ever longer.
         if self.is_shown or written < self._told * _MORE:
             return None
         self._told = written
@@ -109,6 +112,7 @@ class ReplyStream:
         try:
             yield from chunks
         except Exception:
+            # The reply is complete, so what breaks after it does no harm.
             if not self.finish:
                 raise
 

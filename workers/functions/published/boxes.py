@@ -127,12 +127,12 @@ class PublishedStrings:
         return [Triplet(_write_pairs(given, said), right - 1) for (given, said), right in tests]
 
     def list_executions(self) -> list[tuple[str, str]]:
-        """The right input of each test with its output, as published."""
+        """Return the right input of each test with its output, as published."""
         pairs = zip(self.tests.test_vec, self.tests.correct_inx, strict=True)
         return [(given[right - 1], said[right - 1]) for (given, said), right in pairs]
 
     def list_differences(self) -> list[str]:
-        """Held-out inputs for which the code gives something else than was published, in words."""
+        """List the held-out inputs for which the code gives something else than was published, in words."""
         wrong = [(x, y) for x, y in self.list_executions() if self._scored.get(x, "").strip() != y.strip()]
         return [f"{x!r} gives {self._scored.get(x, 'no text')!r}, published as {y!r}" for x, y in wrong]
 
@@ -173,7 +173,8 @@ def _is_allowed(text: str) -> bool:
 
 
 def create_numbers(category: Category, number: int, runner: CodeRunner) -> PublishedNumbers:
-    """The numeric function of a number that nothing is wrong with. Raises MissingPart for weights of another form."""
+    """Return the numeric function of a number that nothing is wrong with. Raises MissingPart for weights of another
+    form."""
     row = category.rows[number]
     assert isinstance(row, NumericRow)
     variant = SHIPPED[category.shipped[number]]
@@ -206,7 +207,7 @@ def _find_truth(category: Category, number: int, row: NumericRow, variant: Varia
 
 
 def _read_network(category: Category, number: int) -> str:
-    """The network of an approximated function as code of ours. Raises MissingPart."""
+    """Return the network of an approximated function as code of ours. Raises MissingPart."""
     try:
         return write_network_code(category.functions[number].files[WEIGHTS])
     except ValueError as error:
@@ -214,7 +215,7 @@ def _read_network(category: Category, number: int) -> str:
 
 
 def create_texts(category: Category, number: int, runner: CodeRunner) -> PublishedStrings:
-    """The function of texts of a number that nothing is wrong with."""
+    """Return the function of texts of a number that nothing is wrong with."""
     row, tests = category.rows[number], category.tests[number]
     assert isinstance(row, StringRow)
     assert isinstance(tests, PairTest)
@@ -223,7 +224,7 @@ def create_texts(category: Category, number: int, runner: CodeRunner) -> Publish
 
 
 def create_words(category: Category, number: int, nearness: Nearness) -> ConceptBox:
-    """The function of concepts of a number that nothing is wrong with."""
+    """Return the function of concepts of a number that nothing is wrong with."""
     row, tests = category.rows[number], category.tests[number]
     assert isinstance(row, ConceptRow)
     assert isinstance(tests, WordTest)
@@ -247,7 +248,7 @@ def find_gap(box: BlackBox) -> str:
 
 
 def _find_other_interval(corruption: Corruption, values: Sequence[float]) -> str:
-    """Where the code answers anything but the mean in the interval of data.json; "" if it does not."""
+    """Return where the code answers anything but the mean in the interval of data.json; "" if it does not."""
     for x, y in zip(SCORED_POINTS, values, strict=True):
         if corruption.low < x < corruption.high and not math.isclose(y, corruption.mean, rel_tol=1e-6, abs_tol=1e-9):
             said = f"data.json says that it is corrupted at {x:g} with a mean of {corruption.mean:g}"

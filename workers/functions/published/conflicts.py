@@ -16,7 +16,7 @@ SHIPPED: dict[str, Variant] = {
     "noised_function_code.py": "noised",
     "load_mlp.py": "approximated",
 }
-"""What func_name_dict.json calls the file that became function_code.py -> the variant."""
+"""Name in func_name_dict.json of the file that became function_code.py -> the variant."""
 MAX_CODE = 100_000
 TWO_VERSIONS = "of two versions"
 ASKS_MODEL = "its code asks a language-model service, which is not here"
@@ -46,7 +46,7 @@ def explain_trouble(category: Category, number: int) -> str:
 
 
 def read_code(category: Category, number: int) -> str:
-    """The code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
+    """Return the code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
     return category.functions[number].files[CODE].decode("utf-8")
 
 
@@ -116,7 +116,7 @@ def _check_initial(files: FunctionFiles, row: ConceptRow | RelationRow) -> str:
 
 
 def _names(code: str, words: str) -> bool:
-    """True if the words stand in the code, not as a part of others; apostrophes may be escaped there."""
+    """True if the words are in the code, not as a part of others; apostrophes may be escaped there."""
     forms = {words, words.replace("'", "\\'"), words.replace('"', '\\"')}
     return any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", code) for form in forms)
 

@@ -43,19 +43,19 @@ _TESTS, _SHIPPED = "unit_test_data.json", "func_name_dict.json"
 _PLACES = ("", "find-dataset", "src/find-dataset")
 _MAX_DOCUMENT = 64 << 20
 _MAX_FILE = 1 << 20
-"""Bytes of a function's file that is read; larger ones are copied and not looked at."""
+"""Maximum bytes of a function's file that is read; larger ones are only copied."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file. What cannot be read is kept as it is."""
+    """A JSON file. One that cannot be parsed keeps its bytes."""
 
     data: bytes
     content: Any = None
     trouble: str = ""
     source: Path | None = None
-    """Where one lies that is too large to be read."""
+    """Path of one that is too large to be read."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Category:
     rows: Mapping[int, Row] = field(default_factory=dict)
     tests: Mapping[int, UnitTest] = field(default_factory=dict)
     shipped: Mapping[int, str] = field(default_factory=dict)
-    """Of numeric functions the name of the file that became function_code.py: it tells the variant."""
+    """For numeric functions, the name of the file that became function_code.py, which shows the variant."""
     odd: Mapping[int, str] = field(default_factory=dict)
     """Functions whose entry is repeated or of another form, with the reason."""
     troubles: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Benchmark:
     categories: Mapping[Family, Category]
 
     def digest(self) -> str:
-        """Changes with the name or content of any file, those over 1 MB by their size alone."""
+        """Return a hash that changes with the name or content of any file, of those over 1 MB with their size alone."""
         found = sha256()
         for family, category in self.categories.items():
             found.update(f"{family} {category.unreadable}".encode("utf-8", "replace"))
@@ -103,6 +103,7 @@ class Benchmark:
                 found.update(name.encode("utf-8", "replace") + sha256(document.data).digest())
             for number, each in sorted(category.functions.items()):
                 found.update(f"{number} {each.trouble}".encode("utf-8", "replace"))
+                # "replace", because file names may hold bytes that are not UTF-8
                 for name, data in sorted(each.files.items()):
                     found.update(name.encode("utf-8", "replace") + sha256(data).digest())
                 for name, path in sorted(each.too_large.items()):
@@ -111,7 +112,7 @@ class Benchmark:
 
 
 def find_root(folder: str | Path) -> Path:
-    """The folder with the families' folders, which may lie in the one that is named. Raises MissingPart."""
+    """Return the folder with the families' folders: the named one, or one in it. Raises MissingPart."""
     try:
         named = Path(folder).expanduser()
         places = [named / place for place in _PLACES]
@@ -128,8 +129,7 @@ def find_root(folder: str | Path) -> Path:
 
 
 def read_layout(folder: str | Path) -> Benchmark:
-    """The benchmark in a folder. Raises MissingPart where there is none; other defects are kept beside what they are
-    defects of."""
+    """Return the benchmark in a folder, with its defects. Raises MissingPart if there is none."""
     root = find_root(folder)
     try:
         here = {family: root / name for family, name in CATEGORIES.items() if (root / name).is_dir()}
@@ -162,7 +162,7 @@ def _read_category(path: Path, family: Family, root: Path) -> Category:
 
 
 def _read_document(path: Path, root: Path) -> Document:
-    """A JSON file, which is a list, or for the variants a dict."""
+    """Return a JSON file, which is a list, or for the variants a dict."""
     if not _is_inside(path, root):
         return Document(b"", None, "it is a link that leads out of the folder")
     if path.stat().st_size > _MAX_DOCUMENT:
@@ -182,7 +182,8 @@ def _read_document(path: Path, root: Path) -> Document:
 def _read_entries(
     documents: Mapping[str, Document], family: Family, name: str, convert: Callable[[Any], _T]
 ) -> tuple[dict[int, _T], dict[int, str], tuple[str, ...]]:
-    """The typed entries of a list by number; those that are repeated or of another form; those of no function."""
+    """Return the typed entries of a list by number; those that are repeated or of another form; those of no
+    function."""
     document = documents.get(name)
     entries = document.content if document and not document.trouble else []
     found: dict[int, _T] = {}
@@ -211,7 +212,7 @@ def _read_shipped(document: Document | None) -> dict[int, str]:
 
 
 def _read_functions(path: Path, root: Path) -> tuple[dict[int, FunctionFiles], tuple[str, ...]]:
-    """The folders of functions by number, and those of other names."""
+    """Return the folders of functions by number, and those of other names."""
     found, strange = {}, []
     for folder in sorted(path.iterdir()):
         number = read_folder_number(folder.name)

@@ -48,7 +48,7 @@ def missing(settings: LabSettings, folder: str) -> str:
 
 
 def load(settings: LabSettings, folder: str) -> PublishedFunctions:
-    """The benchmark, or the part of it, in a folder. Raises MissingPart if there is none."""
+    """Return the benchmark, or the part of it, in a folder. Raises MissingPart if there is none."""
     return PublishedFunctions(folder, read_layout(folder), settings)
 
 
@@ -69,7 +69,7 @@ class PublishedFunctions:
         return self.benchmark.digest()
 
     def layers(self) -> Sequence[LayerInfo]:
-        """A layer for each family of which a function is here."""
+        """Return a layer for each family of which a function is here."""
         here = {family: each.functions for family, each in self.benchmark.categories.items() if not each.unreadable}
         return [LayerInfo(family, family, "function", max(each) + 1) for family, each in here.items() if each]
 
@@ -79,7 +79,7 @@ class PublishedFunctions:
         raise RequestError(NO_IMAGES)
 
     def about(self) -> str:
-        """How many of each family are here, and of how many nothing is known that keeps them from running."""
+        """Return how many of each family are here, and of how many nothing is known that keeps them from running."""
         parts = []
         for family, category in self.benchmark.categories.items():
             ready = sum(not explain_trouble(category, number) for number in category.functions)
@@ -89,8 +89,8 @@ class PublishedFunctions:
         return f"FIND's published benchmark (Schwettmann et al., NeurIPS 2023): {'; '.join(parts)}"
 
     def open(self, layer: str, number: int) -> BlackBox:
-        """The function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called or
-        scored."""
+        """Return the function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called
+        or scored."""
         category = self._find_category(layer)
         if number not in category.functions:
             why = explain_trouble(category, number)
@@ -118,7 +118,7 @@ class PublishedFunctions:
         return self._troubles[key]
 
     def list_defects(self, layer: str, number: int) -> list[str]:
-        """Known defects of a function that can be called, in words."""
+        """List the known defects of a function that can be called, in words."""
         category = self._find_category(layer)
         row, defects = category.rows.get(number), []
         if layer == "concepts":
@@ -134,7 +134,7 @@ class PublishedFunctions:
         return defects
 
     def list_numbers(self, layer: str) -> list[int]:
-        """Numbers of the functions that are here, runnable or not. Raises UnknownName."""
+        """Return numbers of the functions that are here, runnable or not. Raises UnknownName."""
         return list(self._find_category(layer).functions)
 
     def _find_category(self, layer: str) -> Category:
@@ -145,7 +145,7 @@ class PublishedFunctions:
         return categories[layer]
 
     def _create(self, category: Category, number: int) -> BlackBox:
-        """The function, kept, so that what it was tried out on is not run again. Raises MissingPart."""
+        """Return the function, kept, so that what it was tried out on is not run again. Raises MissingPart."""
         family: Family = category.family
         if family == "concepts":
             return create_words(category, number, self._find_nearness())

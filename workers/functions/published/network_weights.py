@@ -29,7 +29,7 @@ def f(x):
 
 
 def write_network_code(data: bytes) -> str:
-    """The code of the network 1 → 64 ReLU → 1 in a .pt file. Raises ValueError for any other file."""
+    """Return the code of the network 1 → 64 ReLU → 1 in a .pt file. Raises ValueError for any other file."""
     state = _load(data)
     if not isinstance(state, dict) or {*state} != {*_SHAPES}:
         raise ValueError(f"it does not hold the weights {', '.join(_SHAPES)} alone")
@@ -44,7 +44,7 @@ def write_network_code(data: bytes) -> str:
 
 
 def _load(data: bytes) -> Any:
-    """What PyTorch saved, numbers and text alone. Raises ValueError."""
+    """Return what PyTorch saved, numbers and text alone. Raises ValueError."""
     file = io.BytesIO(data)
     try:
         if zipfile.is_zipfile(file):

@@ -107,7 +107,7 @@ _T = TypeVar("_T")
 
 
 def convert_row(entry: Any, kind: type[_T]) -> _T:
-    """The typed row of an entry; fields that it does not know are passed over. Raises ValueError."""
+    """Return the typed row of an entry; fields that it does not know are passed over. Raises ValueError."""
     try:
         row = msgspec.convert(entry, kind, strict=True)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -120,7 +120,8 @@ def convert_row(entry: Any, kind: type[_T]) -> _T:
 
 
 def read_number(entry: Any, family: Family) -> int:
-    """The number in the "dir" or "name" of an entry. Raises ValueError for what is no name of a function's folder."""
+    """Return the number in the "dir" or "name" of an entry. Raises ValueError for what is no name of a function's
+    folder."""
     field = "name" if family == "strings" or (isinstance(entry, dict) and "dir" not in entry) else "dir"
     given = entry.get(field) if isinstance(entry, dict) else None
     # The published relations name folders of their authors' machine, of which the last part alone counts
@@ -132,13 +133,13 @@ def read_number(entry: Any, family: Family) -> int:
 
 
 def read_folder_number(name: str) -> int | None:
-    """17 for "f00017"; None for another name."""
+    """Return 17 for "f00017"; None for another name."""
     found = _DIR.fullmatch(name)
     return int(found[1]) if found and name.isascii() else None
 
 
 def read_corruption(row: NumericRow) -> Corruption | None:
-    """The interval of a corrupted function; None where the row does not give one as published.
+    """Return the interval of a corrupted function; None where the row does not give one as published.
 
     Its field "std" holds the mean of what is answered there.
     """
@@ -155,7 +156,7 @@ def read_corruption(row: NumericRow) -> Corruption | None:
 
 
 def list_atoms_of(row: NumericRow) -> tuple[str, ...]:
-    """Names of the atoms of a function, without the word that says how they are joined."""
+    """Return names of the atoms of a function, without the word that says how they are joined."""
     names = tuple(row.name.partition("(")[0].split(";"))
     return names[:-1] if len(names) > 1 else names
 

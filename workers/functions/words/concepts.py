@@ -86,7 +86,7 @@ def create_concepts(seed: int, nearness: Nearness) -> ConceptBox:
 
 
 def describe_concepts(concepts: Sequence[str]) -> Truth:
-    """What a function of these concepts is, in words and as code."""
+    """Return what a function of these concepts is, in words and as code."""
     named = " or ".join(f"“{each}”" for each in concepts)
     which = ", whichever is nearer" if len(concepts) > 1 else ""
     code = f"def f(word):\n    return max(0, *(cosine(word, concept) for concept in {tuple(concepts)!r}))\n"
@@ -94,12 +94,13 @@ def describe_concepts(concepts: Sequence[str]) -> Truth:
 
 
 def conclude_concepts(seen: Mapping[str, float]) -> str:
-    """A description by what was seen, where no topic was tried as a whole: the words with the highest numbers."""
+    """Return a description by what was seen, where no topic was tried as a whole: the words with the highest
+    numbers."""
     return describe_concepts(sorted(seen, key=lambda word: -seen[word])[:_NEAR_HINTS]).description
 
 
 def study_concepts(call: Callable[[Sequence[str]], Sequence[float]]) -> tuple[str, str]:
-    """The scripted baseline: it tries a list of words, and names the topics whose words get the highest numbers.
+    """Return the scripted baseline: it tries a list of words, and names the topics whose words get the highest numbers.
 
     Returns a description and a domain.
     """

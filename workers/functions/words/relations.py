@@ -15,7 +15,7 @@ from workers.functions.words.typed import DOMAIN, check_words
 UNDEFINED = "undefined"
 HINTS, _NEAR_HINTS = 10, 2
 _TOLD_APART = 2
-"""Words of a part that are tried in vain before it counts as left out."""
+"""Number of words of a part without an output after which it counts as left out."""
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3
@@ -80,7 +80,7 @@ class RelationBox:
         return shuffle_options(write_pair(*rng.choice(kept)), wrong, rng)
 
     def _draw_wrong(self, rules: Sequence[Rule], rng: random.Random) -> str:
-        """A pair of one of these rules that this function does not give."""
+        """Return a pair of one of these rules that this function does not give."""
         pairs = rng.choice(rules).pairs.items()
         return write_pair(
             *rng.choice([(given, said) for given, said in pairs if self._table.get(given.casefold()) != said])
@@ -88,12 +88,12 @@ class RelationBox:
 
 
 def list_held_out(rule: Rule, part: str) -> list[tuple[str, str]]:
-    """Pairs of a part that no baseline tries."""
+    """Return pairs of a part that no baseline tries."""
     return list(rule.parts[part].items())[_HELD_OUT - 1 :: _HELD_OUT]
 
 
 def list_tried() -> list[str]:
-    """The inputs that a baseline tries, of all rules, each once, in order."""
+    """Return the inputs that a baseline tries, of all rules, each once, in order."""
     held = {given for rule in RULES for part in rule.parts for given, _ in list_held_out(rule, part)}
     return list(dict.fromkeys(given for rule in RULES for given in rule.pairs if given not in held))
 
@@ -108,7 +108,7 @@ def create_relations(seed: int) -> RelationBox:
 
 
 def describe_relation(rule: Rule, exception: str = "") -> Truth:
-    """What a function of this rule is, in words and as code."""
+    """Return what a function of this rule is, in words and as code."""
     but = f" For {exception} it gives “{UNDEFINED}”, as for anything else." if exception else ""
     pairs = {
         given.casefold(): said for name, part in rule.parts.items() if name != exception for given, said in part.items()
@@ -119,14 +119,15 @@ def describe_relation(rule: Rule, exception: str = "") -> Truth:
 
 
 def study_relations(call: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, str]:
-    """The scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the part of
-    it that gives "undefined". Returns a description and a domain."""
+    """Return the scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the
+    part of it that gives "undefined". Returns a description and a domain."""
     tried = list_tried()
     return conclude_relation(dict(zip(tried, call(tried), strict=True))), DOMAIN
 
 
 def conclude_relation(seen: Mapping[str, str]) -> str:
-    """A description by what was seen: the rule, and a part of it of which two words or more were tried in vain."""
+    """Return a description by what was seen: the rule, and a part of it of which two words or more were tried in
+    vain."""
 
     def count(pairs: Mapping[str, str]) -> int:
         return sum(seen.get(given) == said for given, said in pairs.items())

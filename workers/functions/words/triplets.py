@@ -1,6 +1,6 @@
 """Judge descriptions by choices: one of three options is what the function does, and a judge picks by the description.
 
-Chance is 1/3. After FIND (Schwettmann et al., NeurIPS 2023, section 3.3), read strictly: options stand in an order
+Chance is 1/3. After FIND (Schwettmann et al., NeurIPS 2023, section 3.3), read strictly: the order of the options is
 drawn for each triplet, a reply counts only if its last line of that form names one of them, and what cannot be read is
 counted apart.
 """
@@ -44,12 +44,12 @@ class Triplet:
 
 
 def write_pair(given: str, said: str) -> str:
-    """An input with its output, as an option."""
+    """Return an input with its output, as an option."""
     return f"{given} → {said}"
 
 
 def shuffle_options(right: str, others: Sequence[str], rng: Random) -> Triplet:
-    """The triplet in an order drawn by lot."""
+    """Return the triplet in a random order."""
     options = [right, *others]
     rng.shuffle(options)
     first, second, third = options
@@ -64,7 +64,7 @@ class TripletJudge(Protocol):
         """Who it is, in words."""
 
     def pick(self, description: str, triplet: Triplet, question: str) -> int | None:
-        """The option, 0 to 2; None where the answer cannot be read. `question` says what the right option is.
+        """Return the option, 0 to 2; None where the answer cannot be read. `question` says what the right option is.
 
         Raises MissingPart, and what a provider raises.
         """
@@ -83,19 +83,19 @@ class NearnessJudge:
 
 
 def ask_to_pick(description: str, triplet: Triplet, question: str) -> list[Message]:
-    """The conversation with a language model; `question` says what the right option is."""
+    """Return the conversation with a language model; `question` says what the right option is."""
     listed = "\n".join(f"Example {number}: {_quote(each)}" for number, each in enumerate(triplet.options, 1))
     told = f"The description: {_quote(description[:_DESCRIPTION_CHARS])}\n\n{listed}"
     return [Message("system", (_JUDGE.format(question=question),)), Message("user", (told,))]
 
 
 def _quote(text: str) -> str:
-    """On one line in quotation marks, so that a description cannot pass for the examples or for our tags."""
+    """Return a text on one line in quotation marks, so that it cannot pass for the examples or for our tags."""
     line = " ".join(text.split()).replace("“", "'").replace("”", "'")
     return f"“{line}”"
 
 
 def parse_pick(reply: str) -> int | None:
-    """The option that a reply names in its last line of that form, 0 to 2; None if it has none."""
+    """Return the option that a reply names in its last line of that form, 0 to 2; None if it has none."""
     found = [match[1] for line in reply.splitlines() if (match := _ANSWER.match(line))]
     return int(found[-1]) - 1 if found else None

@@ -14,7 +14,7 @@ _WANTED = f"{DOMAIN}, such as ['river', 'blue whale']"
 
 
 def check_words(inputs: Any) -> Sequence[str]:
-    """The inputs without white space at their ends. Raises ToolMisuse."""
+    """Return the inputs without white space at their ends. Raises ToolMisuse."""
     words = [text.strip() for text in check_texts(inputs, _WANTED, MAX_CHARS)]
     if "" in words:
         raise ToolMisuse(f"Input {words.index('')} holds no word: give a list of {_WANTED}.")

@@ -17,7 +17,8 @@ from workers.weights import get_first_line, is_out_of_memory, loading
 
 
 def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
-    """The pipeline on the device, in the precision of the settings, silent. Raises MissingPart if it cannot be used."""
+    """Return the pipeline on the device, in the precision of the settings, silent. Raises MissingPart if it cannot be
+    used."""
     diffusers = load_diffusers()
     dtype: torch.dtype = getattr(torch, settings.precision)
     modules = {name: _module(source, name, dtype) for name in source.modules}

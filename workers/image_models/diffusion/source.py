@@ -27,7 +27,7 @@ _OTHER_TRADES = {
 """Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
 
 HALF = "fp16"
-"""What diffusers calls the files of weights in half precision."""
+"""Name that diffusers gives the files of weights in half precision."""
 
 _AN_IMAGE_A_PROMPT = {
     "StableDiffusionInstructPix2PixPipeline",
@@ -39,7 +39,7 @@ _AN_IMAGE_A_PROMPT = {
 
 @dataclass(frozen=True)
 class PipelineSource:
-    """Where a pipeline lies and what it is made of."""
+    """The place and the components of a pipeline."""
 
     name: str
     """As it was asked for: hub id or folder."""
@@ -59,15 +59,15 @@ class PipelineSource:
 
     @property
     def batches(self) -> bool:
-        """Whether several images can be made in one call, each from its own words (and original)."""
+        """True if several images can be made in one call, each from its own words (and original)."""
         return self.use == "draw" or self.kind.__name__ in _AN_IMAGE_A_PROMPT
 
     def takes(self, parameter: str) -> bool:
-        """Whether its call has such a parameter."""
+        """True if its call has such a parameter."""
         return parameter in inspect.signature(self.kind.__call__).parameters
 
     def revision(self) -> str:
-        """Commit of the hub's snapshot, or a hash of all files of the folder that are loaded, which takes a while."""
+        """Return the commit of the hub's snapshot, or a hash of all loaded files of the folder, which takes a while."""
         if self.folder.parent.name == "snapshots" and self.folder.parent.parent.name.startswith("models--"):
             return self.folder.name
         files = [self.folder / "model_index.json"]
@@ -137,7 +137,7 @@ def _suggest_remedy(name: str, use: Use) -> str:
 
 
 def load_diffusers() -> Any:
-    """diffusers, with its own progress bars and warnings off: what there is to say is said by this package."""
+    """Return diffusers, with its own progress bars and warnings off."""
     import diffusers
     import transformers
 
@@ -194,7 +194,7 @@ def _can(kind: type[Any], use: Use) -> bool:
 
 
 def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
-    """The class of a component. Only the two libraries are asked, since anything else would be foreign code."""
+    """Return the class of a component. Only the two libraries are asked, since anything else would be foreign code."""
     import transformers
 
     diffusers = load_diffusers()
@@ -211,7 +211,7 @@ def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
 
 
 def variant_of(folder: Path) -> str | None:
-    """ "fp16" if the weights of a component are there in that form alone, as some publish them; else None."""
+    """Return "fp16" if the weights of a component exist in that form alone, as some publish them; else None."""
     names = [path.name for path in folder.glob("*.safetensors*")]
     return HALF if names and all(f".{HALF}" in name for name in names) else None
 

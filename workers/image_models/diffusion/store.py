@@ -20,7 +20,7 @@ from workers.protocols import Json, Picture
 
 
 def request_key(**parts: Json) -> str:
-    """SHA-256, in hex, of all that a request depends on."""
+    """Return the SHA-256, in hex, of all that a request depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

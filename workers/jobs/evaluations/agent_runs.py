@@ -1,7 +1,6 @@
 """The agent's runs of an evaluation: sweeps over its units, played by free worker threads.
 
-Each item gets its run when the sweep is created, and waits until it ends. In a terminal there are no such threads: the
-evaluation plays its runs itself, one round at a time.
+Each item gets its run when the sweep is created, and waits until it ends.
 """
 
 from __future__ import annotations

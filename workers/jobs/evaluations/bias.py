@@ -1,6 +1,6 @@
-"""Biases (paper, section 5.2): contexts in which a class is found more or less probable. Each finding is a statement,
-tested on the run's own images and corrected for the number of statements in the run.
+"""Biases (paper, section 5.2): contexts in which a class is found more or less probable.
 
+Each finding is a statement, tested on the run's own images and corrected for the number of statements in the run.
 Planted biases have a known truth: count how many are found, and how many statements are false.
 """
 

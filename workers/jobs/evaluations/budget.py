@@ -12,8 +12,7 @@ from experiments.sweeps import of_evaluation
 from workers.record.statuses import ACTIVE
 
 GROWTH = 2.0
-"""Assumed cost of a reply relative to the mean of its run. Replies get dearer because each one sends the whole
-conversation."""
+"""Assumed cost of a reply relative to the mean of its run."""
 
 
 def total_cost(evaluation: Evaluation) -> float:
@@ -34,16 +33,15 @@ def _find_seconds(evaluation: Evaluation) -> float:
 
 
 def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
-    """Return why nothing more may start, "" while the budget lasts. Also passes the rest of the budget to its sweeps.
-
-    The cost of the next reply is unknown, so it is estimated as twice the mean reply of the dearest run.
-    """
+    """Return why nothing more may start, "" while the budget lasts. Also passes the rest of the budget to its
+    sweeps."""
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
     cost = seconds = None
     if evaluation.cost_limit:
         spent = total_cost(evaluation)
         if spent >= evaluation.cost_limit:
             return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
+        # Replies get dearer, because each one sends the whole conversation.
         left, following = evaluation.cost_limit - spent, GROWTH * _find_reply_cost(evaluation)
         # Stop before the limit: the cost of a reply is known only after it is paid
         if following > left and _has_open_runs(evaluation):

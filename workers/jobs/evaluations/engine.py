@@ -1,7 +1,6 @@
 """Run an evaluation: plan it once, ask the agent in sweeps, score each item after its run, update the figures.
 
-An evaluation that was stopped or killed, or that used up its budget, keeps its results and can be resumed. `long` calls
-this for jobs of kind "evaluation", and `manage.py evaluate` in a terminal.
+An evaluation that was stopped or killed, or that used up its budget, keeps its results and can be resumed.
 """
 
 from __future__ import annotations
@@ -76,6 +75,7 @@ def evaluate(job: Job, progress: Progress) -> str:
             if why:
                 of_evaluation.hold(evaluation, why)
     finally:
+        # Also after an error or a stop: an item that was being scored is due again.
         evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
         summarise(evaluation)
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
@@ -87,9 +87,9 @@ def evaluate(job: Job, progress: Progress) -> str:
 
 
 def _take_up(evaluation: Evaluation) -> None:
-    """Plan interrupted items again, and items that failed because their run is paused or blocked: the cause may be
-    gone."""
+    """Plan interrupted items again, and items that failed because their run is paused or blocked."""
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
+    # The cause may be gone by now.
     for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=SUSPENDED):
         if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
@@ -99,12 +99,12 @@ def _take_up(evaluation: Evaluation) -> None:
 
 @contextmanager
 def _let_runs_proceed(evaluation: Evaluation) -> Iterator[None]:
-    """Let its runs proceed while the block runs. They also proceed after a worker's shutdown or an outage, because the
-    evaluation will be resumed."""
-    of_evaluation.resume_runs(evaluation, by_workers=has_workers())
+    """Let its runs proceed while the block runs."""
+    of_evaluation.resume_runs(evaluation, has_workers=has_workers())
     try:
         yield
     except Exception as error:
+        # After a shutdown or an outage the evaluation is resumed, so its runs may proceed meanwhile.
         if not lease.stopping.is_set() and not explain_outage(error):
             of_evaluation.hold(evaluation, f"Its evaluation failed: {error}")
         raise
@@ -125,6 +125,7 @@ def check_price(evaluation: Evaluation) -> None:
 def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
     for position, item in enumerate(items, 1):
         item.evaluation, item.position = evaluation, position
+    # In one transaction: a plan saved by halves would be taken for the whole.
     EvaluationItem.objects.bulk_create(items)
     evaluation.planned = True
     evaluation.save(update_fields=["planned", "prepared"])
@@ -170,6 +171,7 @@ def _finish(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
     began = time.monotonic()
     for _ in evaluation_type.finish(evaluation, progress) if evaluation_type.finish else ():
         began, before = time.monotonic(), began
+        # Saved after each step, so that a stop loses no time of work.
         Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)
         if why := explain_budget(evaluation):
             return why

@@ -39,8 +39,7 @@ class EvaluationType:
 
 
 def find_layers(model: str) -> list[Layer]:
-    """Return the layers of a model, which is examined first if it is not in the catalogue. Raises UnknownName,
-    MissingPart."""
+    """Return the layers of a model, examined first if it is not in the catalogue. Raises UnknownName, MissingPart."""
     return list(catalogue.look_at_model(model).layers.order_by("position"))
 
 

@@ -1,7 +1,7 @@
-"""Figures, tables and plots of items: shares, counts, means and medians over units with intervals, and differences
-between sources paired by unit, with Wilcoxon's test and Holm's correction over the planned pairs.
+"""Figures, tables and plots of items: shares, counts, means and medians over units with intervals, and differences.
 
-Comparisons are paired by unit. Units without a label from both sources are dropped and listed.
+Comparisons are paired by unit, with Wilcoxon's test and Holm's correction over the planned pairs. Units without a label
+from both sources are dropped and listed.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ base): a label that fits most images has a high AUPRC by its base rate alone."""
 
 
 def score_reader(name: str) -> Score:
-    """Return a reader of a score in `SCORES`. Missing labels, untestable ones and ones that no image shows score 0, so
-    that abstaining is no advantage. None if the check could not measure this score of any label, as without a judge."""
+    """Return a reader of a score in `SCORES`; None if the check could not measure this score of any label."""
 
     def read(item: EvaluationItem) -> float | None:
         value = _read_above(item) if name == "auprc_above" else score_of(name)(item)
@@ -61,6 +60,7 @@ def score_reader(name: str) -> Score:
             return value
         # The check measured natural images, but the label fits none of them: a score of 0
         natural = name != "generated_auc" and item.scores.get("base_rate") is not None
+        # A missing or untestable label scores 0, so that abstaining is no advantage.
         return 0.0 if item.status == ItemStatus.LACKING or _is_untestable(item) or natural else None
 
     return read
@@ -73,6 +73,7 @@ def _is_untestable(item: EvaluationItem) -> bool:
 
 def _read_above(item: EvaluationItem) -> float | None:
     found, base = (score_of(name)(item) for name in ("auprc", "base_rate"))
+    # A label that fits most images has a high AUPRC by its base rate alone.
     return None if found is None or base is None or base >= 1 else (found - base) / (1 - base)
 
 
@@ -136,8 +137,7 @@ class PlannedComparison:
 
 
 def compare(pairs: Sequence[PlannedComparison]) -> list[Figure]:
-    """Return the mean difference of each comparison over units with both scores. Holm's correction covers all
-    comparisons."""
+    """Return the mean difference of each comparison over units with both scores."""
     measured, tests = [], []
     for pair in pairs:
         # Paired: only units that both sides scored
@@ -146,6 +146,7 @@ def compare(pairs: Sequence[PlannedComparison]) -> list[Figure]:
         measured.append(estimate_difference(one, two) if both else Estimate(why="no unit has both"))
         tests.append(compare_ranks(one, two).p if both else None)
     known = [p for p in tests if p is not None]
+    # Over all comparisons at once, since each one has its chance of a false find.
     adjusted = iter(holm(known))
     notes = ["" if p is None else f"Wilcoxon p = {p:.3g}, after Holm {next(adjusted):.3g}" for p in tests]
     return [
@@ -168,6 +169,7 @@ def get_scores_by_unit(items: Iterable[EvaluationItem], score: Score, missing: f
 def estimate_values(values: ArrayLike) -> Estimate:
     """Return the mean; for values of only 0 and 1 a share, whose interval does not shrink to a point."""
     found = np.asarray(values, dtype=np.float64)
+    # Student's interval of equal values would have no width.
     if len(found) and set(found) <= {0.0, 1.0}:
         return estimate_share(float(found.sum()), len(found))
     return estimate_mean(found)

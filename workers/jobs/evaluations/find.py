@@ -36,7 +36,7 @@ _LABEL_CHARS = 1_000
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Draw random functions of each family. Families alternate, so that an unfinished evaluation covers all of them."""
+    """Draw random functions of each family."""
     wanted = evaluation.options.get("layers") or []
     count = int(evaluation.options.get("units") or evaluation.row_of_kind.units)
     layers = [each for each in find_layers(str(evaluation.options.get("model") or FUNCTIONS)) if each.kind == FUNCTION]

@@ -104,8 +104,8 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
 
 
 def _filter_group(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
-    """Return the items of a group, optionally of one model. Names are compared because units may have left the
-    catalogue."""
+    """Return the items of a group, optionally of one model."""
+    # By name, because units may have left the catalogue.
     return [each for each in items if each.group == group and each.unit_name.startswith(f"{model} / " if model else "")]
 
 

@@ -25,8 +25,7 @@ _UNIFORM = 1_000
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Plan units and latents in turn, so that an unfinished evaluation compares both. Labels of units by latents come
-    last."""
+    """Plan units and latents in turn; labels of units by latents come last."""
     options = evaluation.options
     model, names = str(options.get("model") or ""), [str(each) for each in options.get("autoencoders") or []]
     layer = _find_layer(model, str((options.get("layers") or [""])[0]))
@@ -36,6 +35,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     units = sorted(draw_alive(layer, dataset, count, f"neurons {evaluation.seed} {layer.name}"))
     if not units:
         return []
+    # A row for each unit, filled up with latents, so that an unfinished evaluation compares both.
     rows = [list(_make_items(layer, number, NEURONS)) for number in units]
     late: list[EvaluationItem] = []
     evaluation.prepared = {**evaluation.prepared, CARDS: [_describe(name) for name in names]}
@@ -76,7 +76,8 @@ def _find_latent(name: str, layer: Layer, dataset: str, unit: int) -> int | None
 
 
 def _describe(name: str) -> dict[str, object]:
-    """Return the description of an autoencoder now, because another one may get its name later."""
+    """Return the description of an autoencoder."""
+    # As it is now: another one may get its name later.
     row = Layer.objects.select_related("model__autoencoder").get(model__name=name).model.autoencoder
     quality = row.card["quality"]
     return {

@@ -1,5 +1,5 @@
 """Let a model judge an evaluation's labels in pairs (paper, Table 1): a pairwise trial, created after all items are
-done, judged pair by pair, then closed. Shares are read from the trial; see `pairwise.of_evaluation`."""
+done, judged pair by pair, then closed. Shares are read from the trial; see `experiments/pairwise/of_evaluation.py`."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ def _own_trials(evaluation: Evaluation) -> list[PairwiseTrial]:
 
 @transaction.atomic
 def _make(evaluation: Evaluation) -> Judge | None:
-    """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none. Sources that
-    were added later are compared with the agent."""
+    """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none."""
     compared = {key for trial in _own_trials(evaluation) for key in trial.sources}
     # Labels of people wait until all are written; shuffled ones are known to be wrong
     left_out = {SHUFFLED, *([PERSON] if list_waiting(evaluation).exists() else [])}

@@ -1,9 +1,8 @@
 """The paper's pooled comparison (section 4.1, Figures 3 and 4, Table A3): several sources, one pool of prompts.
 
 The prompts of all labels of a unit are pooled. Each label is paired with the 7 prompts that it entails most and the 7
-that it entails least, so no label is tested only on prompts of its own author. In toybox the scenes behind the images
-decide which prompts show what a label says; elsewhere a new conversation with the backbone does. Images and
-measurements come from the label checks. Runs unit by unit after all items are done; finished units are kept.
+that it entails least, so no label is tested only on prompts of its own author. Images and measurements come from the
+label checks. Runs unit by unit after all items are done; finished units are kept.
 """
 
 from __future__ import annotations
@@ -81,7 +80,8 @@ def _prompts_of(item: EvaluationItem) -> list[str]:
 def _score_unit(
     items: Sequence[EvaluationItem], pool: Sequence[str], named: str, evaluation: Evaluation, progress: Progress
 ) -> None:
-    """Score each label once, even if two sources gave it."""
+    """Score each label once."""
+    # By check: two sources may have given the same label.
     checks = {item.label_check_id: item.label_check for item in items if item.label_check}
     measured = _measure_pool(next(iter(checks.values())), pool, progress)
     found: dict[int | None, dict[str, float | str | None]] = {}
@@ -141,6 +141,8 @@ def _pair(
 ) -> PairedPrompts:
     judge = str(check.options.get("judge") or "")
     if judge not in ("", BACKBONE) and laboratory().presence_judge(judge).kind == "exact":
+        # In toybox the scenes behind the images tell which prompts show what a label says; elsewhere a backbone reads
+        # the prompts.
         return _pair_by_scenes(check.text, judge, pool, progress)
     if not check.options.get("backbone"):
         raise RequestError(

@@ -1,8 +1,7 @@
 """Spurious features (paper, section 5.1, Table 2): the agent judges units of a classifier from unbalanced data alone.
 
-For each seed a classifier is trained, l1 selects the units, and each unit is judged in a run. A seed has figures only
-after all its units are judged, because a part of them would answer another question. The option `latents` uses latents
-of a sparse autoencoder of each classifier instead of its units (AIM).
+For each seed a classifier is trained, l1 selects the units, and each unit is judged in a run. The option `latents` uses
+latents of a sparse autoencoder of each classifier instead of its units (AIM).
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ verdicts."""
 
 
 _scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
-"""Latest verdicts and their table, by model or autoencoder and number of units. The fits take seconds, and figures are
-updated often."""
+"""Latest verdicts and their table, by model or autoencoder and number of units."""
 
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
@@ -113,7 +111,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             for each in own
             if each.status == ItemStatus.DONE and each.unit is not None
         }
-        # Only complete seeds have figures, see above
+        # A part of the units would answer another question, so only complete seeds have figures
         if own and len(judged) == len(own):
             ready = _prepare_seed(evaluation, seed, no_progress)
             found.append((ready, judged, _score_once(ready, judged)))
@@ -150,6 +148,7 @@ def _describe_latents(card: SparseCard) -> str:
 
 def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
     key = ready.studied, len(ready.units)
+    # The fits take seconds, and figures are updated often.
     verdicts, table = _scored.get(key, (None, None))
     if table is None or verdicts != judged:
         table = score(ready, judged)

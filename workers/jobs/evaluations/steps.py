@@ -1,7 +1,4 @@
-"""Process one item step by step: its source labels the unit, the label is checked, both are scored.
-
-Checks are requested some items ahead, so that other workers can measure them in parallel.
-"""
+"""Process one item step by step: its source labels the unit, the label is checked, both are scored."""
 
 from __future__ import annotations
 
@@ -27,8 +24,7 @@ from workers.record.statuses import ACTIVE
 log = logging.getLogger(__name__)
 
 MAX_AHEAD = 8
-"""Maximum number of items with open checks: so many workers can help, and the budget is exceeded by no more than
-that."""
+"""Maximum number of items with open checks: so many workers can measure in parallel."""
 UNDER_WAY = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
 """Columns of a check that are copied to an item."""
@@ -42,8 +38,8 @@ class Steps:
         self._evaluation_type = evaluation_type
 
     def count_left(self, progress: Progress) -> int:
-        """Score items whose checks are finished, since these are paid for. Return the number of items left, without
-        those that wait for people."""
+        """Score items with finished checks. Return the number of items left, without those that wait for people."""
+        # Before anything new: these checks are paid for.
         checked = self._list_left().filter(status=ItemStatus.RUNNING).exclude(label_check__status__in=UNDER_WAY)
         for item in checked:
             self._take(item, partial(self._score, item, progress, item.label_check))
@@ -65,21 +61,20 @@ class Steps:
         return rows.select_related("unit__layer__model", "run", "label_check").order_by("position")
 
     def _find_ready(self) -> EvaluationItem | None:
-        """Return the first item that can be labelled: no run of its unit is in progress, so that an unfinished
-        evaluation compares, and labels of other sources that it needs exist."""
+        """Return the first item that can be labelled."""
         left = self._list_left()
-        # Checks that are already open come first
+        # Open checks first: the budget is exceeded by no more than these
         if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
             return None
         asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)
         # All sources of a unit become ready together, so an unfinished evaluation stays balanced
         ready = left.filter(status=ItemStatus.PLANNED).exclude(Exists(asked.filter(unit=OuterRef("unit"))))
+        # Late sources need the labels of the others.
         early = left.exclude(IS_LATE)
         return ready.exclude(IS_LATE).first() or (None if early.exists() else ready.first())
 
     def _take(self, item: EvaluationItem, step: Callable[[], float]) -> None:
-        """Do a step, which returns seconds spent elsewhere. An error of the item's label or run fails the item; errors
-        that affect all items are passed on."""
+        """Do a step, which returns seconds spent elsewhere. Errors that affect all items are passed on."""
         began, beside = time.monotonic(), 0.0
         try:
             beside = step()
@@ -93,6 +88,7 @@ class Steps:
             log.exception("%s failed.", item)
             item.status = ItemStatus.FAILED
             item.reason = f"{type(error).__name__}: {error}. The worker's output says more."
+        # Also after an error: the time is spent.
         finally:
             took = time.monotonic() - began + beside
             item.seconds += took

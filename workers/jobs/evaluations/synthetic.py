@@ -46,13 +46,13 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
 
 
 def _share_out(count: int, there: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of neurons per kind, `count` in total or fewer if there are not enough. Each next neuron goes
-    to the kind that is furthest behind its share."""
+    """Return the number of neurons per kind, `count` in total or fewer if there are not enough."""
     found = dict.fromkeys(KINDS, 0)
     for done in range(1, count + 1):
         open_ones = [kind for kind in KINDS if found[kind] < there[kind]]
         if not open_ones:
             break
+        # To the kind that is furthest behind its share, so that an unfinished batch is balanced too.
         found[max(open_ones, key=lambda kind: done * KINDS[kind] - found[kind])] += 1
     return found
 

@@ -28,8 +28,7 @@ GOALS = {"generated_auc": 0.9}
 
 
 def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Return items without a source: units drawn evenly from the layers. Layers alternate, so that an unfinished
-    evaluation covers all. Units that no image activates are left out."""
+    """Return items without a source: units drawn evenly from the layers, without dead ones."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
@@ -44,6 +43,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
         numbers = draw_alive(layer, dataset, share, f"units {evaluation.seed} {layer.name}")
         drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
         chosen += [((at + 0.5) / len(drawn), place, item) for at, item in enumerate(drawn)]
+    # Layers alternate, so that an unfinished evaluation covers all.
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
 
 

@@ -1,8 +1,7 @@
 """Convert the events of a run to Inspect's messages and events.
 
 Each of our events becomes one of Inspect's, with `seq` and kind as `metadata`; ends of spans and scores are added.
-Replies are model calls, programs are calls of the tool `python` within a span. The input of a call is given as
-positions in the list of messages, as in Inspect, so a log grows with the run and not with its square.
+Replies are model calls, programs are calls of the tool `python` within a span.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ from workers.record.limits import Usage
 
 TOOL = "python"
 MAX_INPUT = 100
-"""Maximum number of messages in the input of a model call: of a longer conversation the first two and the last ones.
-Readers copy them for each call, so with all of them time and memory would grow with the square of a run's length."""
+"""Maximum number of messages in the input of a model call: of a longer conversation the first two and the last ones."""
 ERRORS = {"timeout": "timeout", "killed": "permission"}
 """Status of an experiment -> Inspect's type of error; "unknown" for others."""
 
@@ -169,6 +167,8 @@ class Transcript:
             "event": "model",
             "model": model,
             "input": [],
+            # By positions, as in Inspect: a copy of the messages for each call would grow with the square of a run's
+            # length.
             "input_refs": _refer_to(place),
             "tools": [],
             "tool_choice": "none",
@@ -200,6 +200,7 @@ class Transcript:
 
 def _refer_to(count: int) -> list[list[int]]:
     """Return the first messages as ranges of positions."""
+    # Readers copy these messages for each call, so a long conversation names only its ends.
     if count <= MAX_INPUT:
         return [[0, count]] if count else []
     return [[0, 2], [count - MAX_INPUT + 2, count]]

@@ -1,8 +1,9 @@
 """Run one label check from its claim to its result. However it ends, measurements are kept and the next claim resumes
 it.
 
-A label without testable content is "untestable". A provider that refuses, missing weights or an allowance that is used
-up leave the check "unfinished", which is never a score. Our own errors are "failed".
+A label without testable content is "untestable". A provider that refuses, missing weights or an allowance that is
+used up
+leave the check "unfinished". Our own errors are "failed".
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
         try:
             check.status, check.reason = _measure(check, progress)
         except Cancelled:
+            # Free again for any worker; measurements so far are kept.
             LabelCheck.objects.filter(pk=check_id).update(status=CheckStatus.QUEUED)
             raise
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
+    # In one transaction, so that a result is announced exactly once.
     with transaction.atomic():
         check.save(update_fields=[*_HEADLINE, "split", "status", "reason", "seconds", "measured", "reading", "result"])
         if check.status == CheckStatus.DONE:

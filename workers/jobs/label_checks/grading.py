@@ -1,5 +1,4 @@
-"""Check a label during its run, so that the agent can reconsider it. Uses the usual check, but on development images,
-so that the reported check uses other ones. `metrics.label_verdict` gives the verdict."""
+"""Check a label during its run, so that the agent can reconsider it. `metrics/label_verdict.py` gives the verdict."""
 
 from __future__ import annotations
 
@@ -78,11 +77,8 @@ def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
-    """Return images that contradict the label, the worst first, then a few that agree.
-
-    There is one image per prompt. Natural images are excluded, because the next label is tested on them and the agent
-    must not know them.
-    """
+    """Return images that contradict the label, the worst first, then a few that agree. One image per prompt."""
+    # Generated images only: the next label is tested on the natural ones, which the agent must not know.
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
     positive = _choose_one_per_prompt(sorted(drawn.positive, key=lambda each: each.activation))
     neutral = _choose_one_per_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))

@@ -1,8 +1,6 @@
 """Measure how often a check's judge errs, on images whose content is known from their prompts.
 
-Images of the label should show it. Images of another unit's label should not; if there are none, the writer's prompts
-without the label are used. An image that the generator draws wrongly counts as the judge's error, so these shares are
-upper bounds.
+Images of the label should show it; images of another unit's label, or else of prompts without the label, should not.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ def measure_error(
     if not own or not absent:
         return None
     answers = _judge(check, named, [*own, *absent], progress)
+    # An image that was drawn wrongly counts as the judge's error, so these shares are upper bounds.
     return measure_judge_error(answers, [True] * len(own) + [False] * len(absent))
 
 

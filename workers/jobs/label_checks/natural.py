@@ -1,8 +1,8 @@
 """Test a label on held-out images at their natural base rate: activation against "does the image show the label".
 
 r and AUPRC are the main scores of a check, because they fall both for labels that are too narrow and for labels that
-are too broad (NeuronEval, 2506.05774). Floors of two kinds, and a ceiling if the truth is known, put them in context
-(`floors`).
+are
+too broad (NeuronEval, 2506.05774). `floors` puts them in context.
 """
 
 from __future__ import annotations
@@ -142,10 +142,9 @@ def _find_surprises(
 def _judge_presence(
     check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
 ) -> tuple[HeldOut, JudgeAnswers]:
-    """The images that the check's judge is asked about, and its answers: all that it takes of a plug-in, a weighted
-    sample of others.
+    """Return the images that the check's judge is asked about, and its answers.
 
-    Raises RequestError if the label has no content that can be tested, Cancelled, and what a backbone raises.
+    Raises RequestError if the label has no content that can be tested, Cancelled, and the errors of a backbone.
     """
     named = str(check.options.get("judge") or "")
     if not named:
@@ -153,6 +152,7 @@ def _judge_presence(
     if named == PEOPLE:
         held = list_asked(check, unit, pilot, progress)
         return held, read_answers(check, held.positions)
+    # A backbone costs money for each image, so it judges a weighted sample.
     if named == BACKBONE:
         held, weights = draw_images(check, unit, pilot, progress)
         return held, judge_images(check, check.text, held, weights, progress)

@@ -29,6 +29,7 @@ class Content:
 
     def describe_reply(self, event: Event, reply: Replied) -> dict[str, Value]:
         """Return what the author was told since the previous reply, and the reply."""
+        # What the author had not heard is not part of this input.
         known = reply.heard or event.seq - 1
         asked = messages([each for each in self._events if each.seq <= known], self._told)
         said: dict[str, Value] = {}

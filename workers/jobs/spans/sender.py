@@ -1,8 +1,6 @@
 """Send spans of played rounds from a thread of the worker, so that no run waits for the collector.
 
-Only numbers of runs wait in memory; spans are created from the database when they are sent. While the collector is
-down, they are tried again. If the worker ends first they are lost: `manage.py export_spans` sends the spans of any run
-again, with the same ids.
+If the worker ends first they are lost: `manage.py export_spans` sends the spans of any run again, with the same ids.
 """
 
 from __future__ import annotations
@@ -54,6 +52,7 @@ class SpanSender:
 
     def __init__(self, collector: Collector, retry_seconds: float = RETRY_SECONDS) -> None:
         self._collector, self._retry_seconds = collector, retry_seconds
+        # Only numbers wait in memory; spans are created from the database when they are sent.
         self._waiting: dict[int, int] = {}
         """Run -> event after which its spans must be sent, the oldest first."""
         self._changed = threading.Condition()
@@ -138,6 +137,7 @@ class SpanSender:
         self._is_down = True
         with self._changed:
             self._put(run_id, seq)
+            # Waits under the condition, so that the end of the worker wakes it.
             self._changed.wait_for(lambda: self._over, self._retry_seconds)
 
 

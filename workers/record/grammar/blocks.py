@@ -1,4 +1,4 @@
-"""Splits a reply into blocks: the text after each tag, with complete fences, and the model's thoughts separately.
+"""Split a reply into blocks: the text after each tag, with complete fences, and the model's thoughts separately.
 
     [TAG]: at the start of a line, with any markup around it; the colon may be missing
     Final answer: [TAG]: after the end of a clause, or after another tag of the same line; the colon is required

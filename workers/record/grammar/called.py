@@ -1,4 +1,4 @@
-"""Combines a reply and the functions it called into one text in the grammar, so that other code needs no second format.
+"""Combine a reply and the functions it called into one text in the grammar, so that other code needs no second format.
 
 If functions were offered, the first readable call is the action, and text beside it is prose. Errors in calls and
 ignored calls are reported to the author.

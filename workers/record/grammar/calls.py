@@ -1,4 +1,4 @@
-"""Reads a function call as a program or a conclusion, written out in the form of a reply.
+"""Read a function call as a program or a conclusion, written out in the form of a reply.
 
 Some models and proxies call functions that were not offered; `offered` reads calls of functions that were. `reply`
 parses the written-out text like any other, so a call can do nothing that text could not.

@@ -1,4 +1,4 @@
-"""Writes a reply from its parts in the form that `reply` parses. Used for replies of people and for function calls."""
+"""Write a reply from its parts in the form that `reply` parses. Used for replies of people and for function calls."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Translates other reply formats of some models into the grammar, if the grammar finds nothing to do in a reply.
+"""Translate other reply formats of some models into the grammar, if the grammar finds nothing to do in a reply.
 
     <tool_call>{"name": …, "arguments": {"code": …}}</tool_call>       <function_calls><invoke><parameter name="code">…
     ```tool_code                ```json {"label": …}                   CODE: and LABEL: without brackets, in capitals
 
-Each starts a line of the reply. Inside a thought, another fence, a block quotation or the middle of a line they are
-quotations, like tags. Replies are hostile input, so each line is looked at a bounded number of times.
+Each starts a line of the reply; elsewhere they are quotations, like tags.
 """
 
 from __future__ import annotations
@@ -53,6 +52,7 @@ def translate(text: str) -> tuple[str, tuple[str, ...]]:
     made = _Translation()
     for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
+            # A thought is kept as it is: what looks like a call in it is a quotation.
             made.lines += piece.split("\n")
         elif (bare := piece.strip()).startswith("{") and bare.endswith("}") and (read := calls.read_object(bare)):
             made.add_call(read, ())
@@ -67,6 +67,7 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
         line = lines[at]
         at += 1
         if opening := FENCE.match(line):
+            # Inside any other fence a call is a quotation too.
             fence, at = read_fence(opening, lines, at, may_end)
             may_end = may_end and fence.closed
             _translate_fence(fence, made)
@@ -94,9 +95,10 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
     first = mark.string[mark.end() :]
     end = at - 1
     if closing not in first:
+        # Searched once for each kind of mark, or a reply full of opened marks would take very long.
         known = closing not in made.open_marks
         end = next((n for n in range(at, len(lines)) if closing in lines[n]), len(lines)) if known else at - 1
-        if end == len(lines):  # one without end goes on to the end of the text, once
+        if end == len(lines):  # one without an end continues to the end of the text, once
             made.open_marks.add(closing)
     raw = [mark.string, *lines[at : end + 1]]
     body, _, rest = "\n".join([first, *raw[1:]]).partition(closing)

@@ -1,4 +1,4 @@
-"""Reads a call of an offered function field by field as a reply, and reports its errors.
+"""Read a call of an offered function field by field as a reply, and report its errors.
 
 A call whose fields have no meaning is read like any other call (see `calls`), so that no round is lost to a wrong
 name.
@@ -17,7 +17,7 @@ from workers.record.grammar.schemas import RUN
 from workers.record.replies import FunctionCall, FunctionSchema, Hypothesis, HypothesisStatus
 
 _FENCED = re.compile(r"\s{0,8}(`{3,9})\w{0,20}\n(.*?)\n?\1\s*", re.DOTALL)
-"""Code in a fence, although it has a field of its own."""
+"""Code in a fence, although there is a field for it."""
 _MAX_QUOTED = 80
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 _UNSTORABLE = (

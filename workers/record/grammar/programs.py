@@ -1,4 +1,4 @@
-"""Finds the program of a reply: the fences after [CODE], joined in order, or else code that can only be meant as one.
+"""Find the program of a reply: the fences after [CODE], joined in order, or else code that can only be meant as one.
 
     [CODE]:             one fence or several; the last may lack its end, if it is complete Python
     [CODE]:             Python lines without a fence

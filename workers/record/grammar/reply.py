@@ -9,7 +9,7 @@
                               [DOMAIN]: text; a [CODE] beside it that calls no tool is an answer, not a program
 
 Remarks on ambiguous parts go to the author: `Parsed.readings`. Nothing is run or judged here. `loop` calls this once
-for each reply. Replies are hostile input, so every step looks at each character a bounded number of times.
+for each reply.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from workers.record.grammar.dialects import translate
 from workers.record.grammar.programs import NO_TAG, find_program, is_answer
 from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
+# Replies are hostile input: every expression and loop below looks at each character a bounded number of times.
 MAX_HYPOTHESES = 50
 MAX_LABELS = 20
 
@@ -90,9 +91,11 @@ def parse(text: str) -> Parsed:
     plain = _parse(text)
     if plain.says_something and NO_TAG not in plain.readings:
         return plain
+    # 1. Only if the grammar finds nothing: a reply that quotes another dialect must not be changed.
     translated, remarks = translate(text)
     if not remarks:
         return plain
+    # 2. The translation counts only if it finds more than the grammar did.
     found = _parse(translated)
     if plain.says_something and (found.code != plain.code or found.conclusion):  # a fence that says enough by itself
         return plain
@@ -107,6 +110,7 @@ def _parse(text: str) -> Parsed:
     by_tag: dict[str, list[str]] = {}
     thoughts: list[str] = []
     for number, block in enumerate(blocks):
+        # Lines of the program are not words of the block that it was found in.
         lines = block.lines(without=program.taken.get(number, frozenset()))
         if block.tag == THINKING:
             thoughts.append("\n".join(lines).strip())
@@ -124,6 +128,7 @@ def _parse(text: str) -> Parsed:
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
     code = program.code
+    # An answer about a function has code as well, but calls no tool.
     if code is not None and any(by_tag.get("DOMAIN", ())) and is_answer(code):
         by_tag["CODE"], code = [code], None
     conclusion = _conclusion(by_tag)
@@ -146,8 +151,7 @@ def _list_left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]
 def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis], list[str]]:
     """Return the list at the start of a block, and the lines that are not part of it.
 
-    An item ends at a blank line, the list at a later line that is no item. With `alone`, a block without a list is
-    one hypothesis.
+    An item ends at a blank line. With `alone`, a block without a list is one hypothesis.
     """
     form = _form(lines)
     if form is None:
@@ -181,15 +185,16 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
     """Parse a hypothesis and its status: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
     text = words.strip()
     mark, end = None, 0
+    # The last mark counts: a model may tell how the status changed.
     for each in _FATE.finditer(text):
-        if each.start() >= end:  # none that stands inside the brackets of another
+        if each.start() >= end:  # none inside the brackets of another
             mark, end = each, _end_of_mark(text, each)
     if mark is None:
         return Hypothesis(number, _clean(text))
     bracketed = bool(mark["square"] or mark["round"])
     inside = text[mark.end() : end].rstrip(".* ").removesuffix(")" if mark["round"] else "]")
     before, after = _clean(text[: mark.start()]), text[end:].strip(_SEPARATORS)
-    if bracketed and not before:  # the mark stands in front
+    if bracketed and not before:  # the mark comes first
         before, after = _clean(after), ""
     word = _WORD.search(mark.group())
     assert word
@@ -216,6 +221,7 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
     taken: set[int] = set()
     numbered = []
     for each in hypotheses[:MAX_HYPOTHESES]:
+        # Numbers that occur twice, or are missing, continue after the highest.
         number = each.number if each.number and each.number not in taken else max(taken, default=0) + 1
         taken.add(number)
         numbered.append(Hypothesis(number, each.text, each.status, each.reason))
@@ -265,6 +271,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
         return None
     unique: dict[str, str] = {}
     for label in filter(None, by_tag.get("LABEL", ())):
+        # Labels that differ only in case are one.
         unique.setdefault(label.casefold(), label)
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     own = {name: texts.get(name.upper(), "") for name in ("description", "reasoning", "bias", "domain", "code")}
@@ -274,7 +281,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
 def _clean_label(text: str) -> str:
     """Remove what models add to a label: end marks, counts, quotation marks, a full stop."""
     label = _clean(text)
-    for _ in range(4):  # they may stand in each other
+    for _ in range(4):  # they may be nested
         before = label
         label = _HANGS_ON.sub("", label).strip()
         if len(label) > 1 and label[0] + label[-1] in _QUOTES and label[0] not in label[1:-1]:

@@ -50,20 +50,21 @@ def add_published(
         report_disk_errors(target.parent),
         hold_lock(target.with_name(f"{target.stem}.lock"), lambda: progress(f"Waiting for {target.stem}", 0, 1)),
     ):
+        # Again under the lock: another job may have taken the name while this one measured.
         _refuse_taken(target)
         storage.save_autoencoder(network, card, target)
     return card
 
 
 def _default_name(source: SparseSource, form: PublishedForm) -> str:
-    """Such as toybox-layer4-SAELens-512."""
+    """Return a name such as toybox-layer4-SAELens-512."""
     end = f"-{form.format}-{form.latents}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
     return f"{start[: 100 - len(end)]}{end}"
 
 
 def _refuse_taken(target: Path) -> None:
-    """A training under way has a name too."""
+    """Raise RequestError if an auto-encoder, or a training under way, has this name."""
     if target.exists() or target.with_name(f"{target.stem}.checkpoint").exists():
         raise RequestError(f"There is an auto-encoder {target.stem!r} already. Choose another name with --name.")
 
@@ -79,16 +80,13 @@ def _check_width(form: PublishedForm, source: SparseSource) -> None:
 def _measure_fit(
     settings: LabSettings, source: SparseSource, network: SparseAutoencoder, progress: Progress
 ) -> Quality:
-    """How well it explains held-out images, as one that was trained here is measured.
-
-    Raises RequestError for one that explains nothing: weights that were read wrongly do not rebuild activations.
-    """
+    """Measure how well it explains held-out images, as one that was trained here is measured. Raises RequestError."""
     ask_dataset(source.dataset, "prepare", progress)
     _, held_out = split_images(len(source.dataset), _SEED)
     stream = MapStream(settings, source.model, source.dataset)
     buffer = ActivationBuffer(stream, source.layer.name, held_out, _SEED, HELD_OUT_BYTES)
     found = measure_reconstruction(network, buffer.sample(buffer.positions, progress), progress)
-    # Not a number is no success either
+    # Weights that were read wrongly do not rebuild activations. Not a number is no success either
     if not found.unexplained < 1:
         raise RequestError(
             f"It leaves {found.unexplained:.1%} of the variance of {source.layer.name} of {source.model.name} "
@@ -125,7 +123,7 @@ def _describe(
 
 
 def _fingerprint(source: SparseSource, network: SparseAutoencoder) -> str:
-    """Hash of the weights, what is done with them, and the layer below."""
+    """Return a hash of the weights, what is done with them, and the layer below."""
     facts = [network.kind, network.k, network.normalisation, network.signed]
     facts += [source.model.name, source.model.revision, source.layer.name, source.layer.path]
     found = hashlib.sha256(repr(facts).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Recognises the layout of a published auto-encoder: by the names of its files, else by what they hold."""
+"""Recognise the layout of a published auto-encoder: by the names of its files, else by their content."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ _BESIDE = "sparsity.safetensors"
 
 
 def read_published(path: Path) -> PublishedForm:
-    """The auto-encoder in a folder, or of a file with weights.
-
-    Raises RequestError for a path without one or with several, and for what cannot be read or used.
-    """
+    """Read the auto-encoder in a folder, or of a file with weights. Raises RequestError."""
     weights = _find_weights(path)
     if named := _NAMED.get(weights.name):
         config, read = named
@@ -51,7 +48,7 @@ def read_published(path: Path) -> PublishedForm:
 
 
 def _find_weights(path: Path) -> Path:
-    """The one file with weights. Raises RequestError."""
+    """Return the one file with weights. Raises RequestError."""
     if path.is_file():
         return path
     if not path.is_dir():

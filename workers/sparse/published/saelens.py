@@ -22,7 +22,7 @@ _MEASURED_SCALE = "expected_average_only_in"
 
 
 def read_saelens(weights: Path) -> PublishedForm:
-    """An auto-encoder of SAELens. Raises RequestError."""
+    """Read an auto-encoder of SAELens. Raises RequestError."""
     config, tensors = read_config(weights.with_name("cfg.json")), read_safetensors(weights)
     kind, k = _read_saelens_kind(config)
     if config.read_flag("finetuning_scaling_factor", False):
@@ -39,7 +39,7 @@ def read_saelens(weights: Path) -> PublishedForm:
 
 
 def read_prisma(tensors: PublishedTensors) -> PublishedForm:
-    """An auto-encoder of Prisma, with its config beside its tensors. Raises RequestError."""
+    """Read an auto-encoder of Prisma, with its config beside its tensors. Raises RequestError."""
     config = read_config(tensors.path.with_name("config.json"))
     architecture = config.read_text("architecture", "standard")
     if architecture != "standard":
@@ -52,9 +52,10 @@ def read_prisma(tensors: PublishedTensors) -> PublishedForm:
 
 
 def _read_saelens_kind(config: PublishedConfig) -> tuple[str, int]:
-    """The kind, and k for TopK. Older files have an activation rather than an architecture of their own for TopK."""
+    """Return the kind, and k for TopK."""
     architecture = config.read_text("architecture", "standard")
     if architecture == "standard":
+        # Older files name TopK as an activation, not as an architecture.
         return _read_activation(config)
     if architecture == JUMPRELU:
         return JUMPRELU, 0

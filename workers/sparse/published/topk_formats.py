@@ -19,11 +19,11 @@ from workers.sparse.published.reading import PublishedTensors, read_safetensors
 
 SPARSIFY, OPENAI = "sparsify", "OpenAI"
 _STATISTICS = ("stats_last_nonzero", "latents_activation_frequency", "latents_mean_square")
-"""Of OpenAI's training."""
+"""Statistics of OpenAI's training."""
 
 
 def read_sparsify(weights: Path) -> PublishedForm:
-    """An auto-encoder of sparsify. Raises RequestError."""
+    """Read an auto-encoder of sparsify. Raises RequestError."""
     config = read_config(weights.with_name("cfg.json"))
     if config.read_text("activation", TOPK) != TOPK:
         raise config.refuse("activation", TOPK)
@@ -50,7 +50,7 @@ def read_sparsify(weights: Path) -> PublishedForm:
 
 
 def read_openai(tensors: PublishedTensors) -> PublishedForm:
-    """An auto-encoder of OpenAI. Raises RequestError."""
+    """Read an auto-encoder of OpenAI. Raises RequestError."""
     encoder = tensors.take("encoder.weight", None, None)
     latents, units = encoder.shape
     form = PublishedForm(
@@ -72,7 +72,7 @@ def read_openai(tensors: PublishedTensors) -> PublishedForm:
 
 
 def _add_topk(form: PublishedForm, state: PublishedTensors) -> PublishedForm:
-    """OpenAI's TopK: layer norm first; what becomes of the k largest is in its state."""
+    """Return the form with OpenAI's TopK: layer norm first; its state says what becomes of the k largest."""
     k, after = state.take_count("k"), state.take_value("postact_fn")
     if after not in ("ReLU", "Identity"):
         raise PublishedConfig(state.path, {"postact_fn": str(after)}).refuse("postact_fn", "ReLU and Identity")

@@ -1,4 +1,4 @@
-"""Reads tables of numbers in a `.glb` file, each within the bounds of its bytes."""
+"""Read tables of numbers in a `.glb` file, each within the bounds of its bytes."""
 
 from __future__ import annotations
 

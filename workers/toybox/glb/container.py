@@ -1,4 +1,4 @@
-"""Splits a `.glb` file into its bytes and its JSON, which is checked against the supported part of glTF 2.0.
+"""Split a `.glb` file into its bytes and its JSON, which is checked against the supported part of glTF 2.0.
 
 Files are untrusted. Nothing outside the file is read. See https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html.
 """

@@ -1,4 +1,4 @@
-"""Converts the nodes of a `.glb` file to coloured triangles, scaled to the size of a toy and placed on the ground.
+"""Convert the nodes of a `.glb` file to coloured triangles, scaled to the size of a toy and placed on the ground.
 
 In glTF y is up and the front is along z. Here z is up and the front is towards -y.
 """

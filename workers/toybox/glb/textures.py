@@ -1,4 +1,4 @@
-"""Decodes the images of a `.glb` file, with the limits of dataset images, and reduces them."""
+"""Decode the images of a `.glb` file, with the limits of dataset images, and reduce them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the toys in an image: undoes its masking, and reads the output of toybox-eyes or toybox-describer.
+"""Find the toys in an image: undo its masking, and read the output of toybox-eyes or toybox-describer.
 
 Knows the look of masked images (`lab.imaging.mask_image`), but no hypotheses, units or scenes. Called by
 `toybox.describer`.
@@ -40,7 +40,7 @@ class DetectedThing:
 
 @dataclass(frozen=True)
 class DetectedScene:
-    """What the eyes see; in a masked image, only the toys in its bright region."""
+    """The toys that the eyes see; in a masked image, only those in its bright region."""
 
     things: tuple[DetectedThing, ...]
     ground: str
@@ -62,7 +62,7 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     """
     pixels = np.asarray(image.convert("RGB"))
     dim, dark, weighted = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark", "weighted"))
-    dark = max(dark, weighted, key=np.sum)  # what lies around is the same
+    dark = max(dark, weighted, key=np.sum)  # the surroundings are the same
     if dim.sum() > dark.sum():
         # Pixels with the colour that dimming took; their brightness stays
         rest = pixels / DIMMED_BRIGHTNESS
@@ -190,6 +190,7 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
     weight = torch.from_numpy(known).float()[None]  # (1, height, width)
     total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
     pool = torch.nn.AvgPool2d(side, 1, side // 2)
+    # Where no pixel is known this is 0, not nan
     return (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
 
 

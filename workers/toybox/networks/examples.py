@@ -1,4 +1,4 @@
-"""Draws labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
+"""Draw labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
 
 Called by `train`. Of the networks, it uses only their input sizes.
 """
@@ -83,7 +83,7 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
     things = _array(folder / "things.npy", (count, EYES_OUTPUT, EYES_OUTPUT))
     done = _array(folder / "done.npy", (-(-count // _CHUNK),))
     missing = [int(chunk) for chunk in np.flatnonzero(done == 0)]
-    alone = processes == 1  # one worker needs no process of its own
+    alone = processes == 1  # one worker needs no other process
     spawn = multiprocessing.get_context("spawn")
     with ThreadPoolExecutor(1) if alone else ProcessPoolExecutor(processes, spawn) as pool:
         futures = {pool.submit(_draw, split, numbers[c * _CHUNK : (c + 1) * _CHUNK]): c for c in missing}

@@ -75,7 +75,7 @@ def normalise(pixels: Tensor) -> Tensor:
 
 
 def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
-    """3 x 3 convolution, batch norm, ReLU."""
+    """Build a 3 x 3 convolution with batch norm and ReLU."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
     )
@@ -219,6 +219,7 @@ def _with_weights(kind: type[Network], path: Path) -> Network:
         raise MachineryError(f"The weights {path} are missing. Restore the file, or run `manage.py train_toybox`.")
     with safe_open(path, framework="pt") as file:
         network = kind(Vocabulary.from_json(file.metadata()["vocabulary"]))
+        # The linter's form fails: an opened file cannot be iterated
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     # Pixels come channels last; weights laid out alike halve the time of a forward pass on a processor
     for weights in network.parameters():

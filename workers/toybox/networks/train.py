@@ -66,6 +66,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     mixed, single = (_examples(split, range(held_out[split]), state, recipe) for split in ("mixed", "single"))
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
+    # A checkpoint of another recipe, or of other pictures, is not continued
     fingerprint = sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
     checkpoint = state / "toybox" / f"toybox-{name}-{fingerprint}.checkpoint"
     train_network(course, training_stages(recipe, learnt), recipe, checkpoint)
@@ -99,8 +100,8 @@ def train_network(
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lesson.rate, max(1, steps), pct_start=0.2)
         keep = {"network": course.network, "optimizer": optimizer, "schedule": schedule}
         for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
+            # By seed and epoch alone, so that a training that was stopped ends with the same weights
             rng = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-            # One pass over the examples, in an order that follows from `rng` alone.
             title = f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}"
             order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
             course.network.train()
@@ -125,6 +126,7 @@ def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
         return 0
     saved = torch.load(checkpoint, weights_only=True)
     if saved["lesson"] != lesson:
+        # A later lesson was reached before, so this one is done
         return sys.maxsize if saved["lesson"] > lesson else 0
     for name, part in keep.items():
         part.load_state_dict(saved[name])

@@ -1,4 +1,4 @@
-"""Plans the search for a bias: the class in every context, edits of suspects, a check on fresh images, the conclusion.
+"""Plan the search for a bias: the class in every context, edits of suspects, a check on fresh images, the conclusion.
 
 The class is the one that the question names. If toybox knows none of its names, screening finds the class.
 """

@@ -1,4 +1,4 @@
-"""Plans the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
+"""Plan the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
 
 Also used for a free question, because these experiments show what activates the unit. Each move follows from the
 case alone.

@@ -1,4 +1,4 @@
-"""Describes findings in sentences with figures: means, spread, numbers of images, certainty."""
+"""Describe findings in sentences with figures: means, spread, numbers of images, certainty."""
 
 from __future__ import annotations
 

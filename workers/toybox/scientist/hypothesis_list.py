@@ -1,4 +1,4 @@
-"""Updates the list of hypotheses: read from the last reply, judged again by all trials, with the same numbers.
+"""Update the list of hypotheses: read from the last reply, judged again by all trials, with the same numbers.
 
 A hypothesis is a label. One by another author is judged if toybox understands its words, else left unchanged.
 """

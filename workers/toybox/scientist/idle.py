@@ -1,4 +1,4 @@
-"""Finds idle parts of a label: properties that an image can lose while the activation stays.
+"""Find idle parts of a label: properties that an image can lose while the activation stays.
 
 Pairs decide first: an image, and an edit of it that lacks only that property. With too few pairs, images that lack
 it and differ in other ways decide. `designs` chooses the edits.

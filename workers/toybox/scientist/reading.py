@@ -1,4 +1,4 @@
-"""Reads a conversation: the question, the experiments that were run, their results.
+"""Read a conversation: the question, the experiments that were run, their results.
 
 Uses only the text of the conversation. Other authors and programs wrote it, so an odd line is skipped, and none is
 trusted to be more than words.
@@ -95,7 +95,7 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
     exemplar_mean: float | None = None
     task, question, step = "", "", ""
     for message in messages:
-        # Captions of images stand in their places
+        # Captions replace images that were left out
         text = "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
         if message.role == "user" and not task and (assigned := _TASK.search(text)):
             task, question = assigned.group(1), "\n".join(_QUESTION.findall(text))

@@ -1,4 +1,4 @@
-"""Writes replies in the published grammar with their programs: short functions for people to read.
+"""Write replies in the published grammar with their programs: short functions for people to read.
 
 The docstring of a program names its step, from which a later reply knows what was done. `designs` chooses the
 scenes.

@@ -1,4 +1,4 @@
-"""Scores labels against trials: how well does a label separate the images that it describes from the others?
+"""Score labels against trials: how well does a label separate the images that it describes from the others?
 
 A label is a tuple of concepts joined by OR. Its measure is the AUC: the probability that an image it describes
 exceeds one that it does not; ties count half. Half of it compares with hard negatives, half with all others, and
@@ -45,7 +45,7 @@ _DOUBT = 2.0
 
 @dataclass(frozen=True)
 class LabelScore:
-    """What the trials say about a label. Means and spread are activations; an AUC is NaN if nothing can be compared."""
+    """The figures of a label over the trials. Means and spread are activations; an AUC may be NaN."""
 
     auc: float
     count: int

@@ -1,4 +1,4 @@
-"""Plans the test for spurious features: classes crossed with settings, repetition of uncertain tables, then the
+"""Plan the test for spurious features: classes crossed with settings, repetition of uncertain tables, then the
 verdict.
 
 Classes and settings are those that the question names, else all toys and all grounds. The task defines when the

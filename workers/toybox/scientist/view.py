@@ -78,7 +78,7 @@ class ScientistView:
 
     @cached_property
     def hints(self) -> list[tuple[Concept, int]]:
-        """What the exemplars share, with the number of exemplars that do."""
+        """The concepts that exemplars share, with the number of exemplars that do."""
         return suggest_concepts([scene for scene, _ in self.exemplars])
 
     @cached_property
@@ -95,7 +95,7 @@ class ScientistView:
 
     @property
     def quiet(self) -> bool:
-        """True if nothing drawn so far came near the best exemplar; without exemplars, if nothing stands out."""
+        """True if nothing drawn so far came near the best exemplar; without exemplars, if no image is outstanding."""
         activations = self.evidence.activations
         if not len(activations):
             return True

@@ -1,4 +1,4 @@
-"""Reads published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
+"""Read published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
 
 Code in a file is never run. Only the tensors of an archive are read.
 """

@@ -1,7 +1,4 @@
-"""Read and replace a network's layers by hooks: the common part of models of transformers and plain modules.
-
-A subclass says how its network is loaded, how images become its input and which layers it has.
-"""
+"""Read and replace a network's layers by hooks: the common part of models of transformers and plain modules."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class Preparation(Protocol):
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """What all calls share once the network is opened."""
+    """The opened network and its taps, shared by all calls."""
 
     preparation: Preparation
     slot: Slot[Any]
@@ -65,6 +62,7 @@ class HookedModel(ABC):
 
     def _open(self) -> OpenedNetwork:
         """Return what all calls share. The first call creates it."""
+        # Under the lock, or two first calls would load the network twice.
         with self._lock:
             if self._parts is None:
                 self._parts = self._look()

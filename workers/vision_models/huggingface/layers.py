@@ -1,7 +1,7 @@
-"""Finds the layers of a network of transformers, their names and their layout.
+"""Find the layers of a network of transformers, their names and their layout.
 
-The layers are found from what every module returns for blank images. For a known architecture, the layers that
-papers use are listed; for any other, every module that returns a map. `reading` reads the layers.
+For a known architecture, the layers that papers use are listed; for any other, every module that returns a map.
+`reading` reads the layers.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
     modules = dict(network.named_modules())
     found: dict[str, LayerTap] = {}
     wide: dict[str, LayerTap] = {}
+    # 1. Every module that ran once and gave a map is a candidate.
     for path, output in outputs.items():
         tensor = tensor_in(output)
         layout = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, tokens)
@@ -121,6 +122,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
             found[path] = LayerTap(info, layout)
             if convert_to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
+    # 2. List the chosen layers, those that papers use, or else every map of more than one place.
     if chosen:
         taps = {
             name: LayerTap(replace(found[path].info, name=name), found[path].layout)
@@ -131,6 +133,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
         taps = _name_layers(found, network) or {
             path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
         }
+    # 3. Say of the others why they are not layers.
     listed = {tap.info.path for tap in taps.values()}
     others = {path: f"no tensor but {type(output).__name__}" for path, output in outputs.items() if path not in listed}
     for path in others:
@@ -141,15 +144,14 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
 
 
 def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
-    """Return the arguments of the network's call. Positions are interpolated for images of another size than its own.
-
-    A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
-    """
+    """Return the arguments of the network's call."""
     config, takes = _vision(network), signature(network.forward).parameters
     own = getattr(config, "image_size", None)
     own_size = tuple(own) if isinstance(own, list | tuple) else (own, own)
+    # Positions are interpolated for images of another size than the network's own.
     stretch = own is not None and own_size != tuple(pixels.shape[2:])
     more: dict[str, Any] = {"interpolate_pos_encoding": True} if stretch and "interpolate_pos_encoding" in takes else {}
+    # A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
     if "noise" in takes and _patch(config):
         tokens = (pixels.shape[2] // _patch(config)) * (pixels.shape[3] // _patch(config))
         more["noise"] = torch.arange(tokens, device=pixels.device, dtype=torch.float32).expand(len(pixels), tokens)
@@ -165,6 +167,7 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
     """Return the output of each module that runs once for blank images, in order, and the network's output."""
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
+    # Two images, so that the dimension of the batch is told from others of size 1.
     pixels = torch.zeros(BLANKS, channels, *size, dtype=weight.dtype, device=weight.device)
 
     def listen(path: str, module: nn.Module) -> RemovableHandle:
@@ -175,6 +178,7 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
             if path:
                 hooks.enter_context(listen(path, module))
         result = network(**forward_arguments(network, pixels))
+    # A module that runs several times, such as a shared activation, has no one output.
     return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
 
 
@@ -209,13 +213,11 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
 
 
 def scale_of(config: Any) -> Scale:
-    """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes.
-
-    A single logit is a class by itself, because a softmax over one is always 1.
-    """
+    """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
         return ""
+    # A single logit is a class by itself: a softmax over one is always 1.
     return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
 
 
@@ -224,6 +226,7 @@ def _evidence(wide: dict[str, LayerTap]) -> LayerTap | None:
     last = next(reversed(wide.values()), None)
     if last is None or not last.layout.extra:
         return last
+    # A class token takes from the maps only until its last mixing; what comes after cannot change the class.
     return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
 
 

@@ -1,8 +1,4 @@
-"""Turn images into a network's input, with the model's own image processor.
-
-The processor decides size and crop. Its slow arithmetic on floats is done on the network's device instead, if it is
-plain rescaling and normalising. This is tried once on a small image.
-"""
+"""Turn images into a network's input, with the model's own image processor, which decides size and crop."""
 
 from __future__ import annotations
 
@@ -36,6 +32,7 @@ class ImagePreparation:
                 f"The image processor in {folder} is for images of {len(mean)} channel{'s' * (len(mean) != 1)}, not "
                 "for colour images in RGB, and others are not shown here. Choose another model."
             )
+        # The processor's arithmetic on floats is slow; if it is plain, it is done on the network's device instead.
         self._plain = self._is_plain()
         shape = self._arrays(_make_ramps((RAMP, RAMP))).shape
         if len(shape) != 3:
@@ -53,10 +50,9 @@ class ImagePreparation:
         return (self._normalise(pixels) if self._plain else pixels).to(precision)
 
     def _find_visible(self, size: tuple[int, int]) -> Box:
-        """Return the part of an image of `size` (width, height) that the network sees; see `protocols.CroppingModel`.
-
-        Found by preparing an image whose red grows to the right and whose green grows downwards.
-        """
+        """Return the part of an image of `size` (width, height) that the network sees; see
+        `protocols.CroppingModel`."""
+        # Red grows to the right and green downwards, so the prepared colours tell where each pixel came from.
         ramps = self._bytes(_make_ramps(size))
         if not self._plain or ramps.shape[1:] != self.size:
             return WHOLE_IMAGE
@@ -81,7 +77,7 @@ class ImagePreparation:
         return self._call(image, do_rescale=False, do_normalize=False)
 
     def _call(self, image: Image.Image, **changes: bool) -> np.ndarray[Any, Any]:
-        """(3, height, width)."""
+        """Return (3, height, width)."""
         found = self._processor(image.convert("RGB"), return_tensors="np", **changes)["pixel_values"]
         return np.ascontiguousarray(found[0])
 
@@ -91,6 +87,7 @@ class ImagePreparation:
         whole, raw = self._call(image), self._bytes(image)
         if raw.dtype != np.uint8 or raw.shape != whole.shape:
             return False
+        # Tried on an image, since no setting says whether a processor does more than that.
         return np.allclose(self._normalise(torch.from_numpy(raw)).numpy(), whole, atol=1e-4)
 
     def _normalise(self, pixels: torch.Tensor) -> torch.Tensor:

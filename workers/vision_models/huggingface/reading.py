@@ -1,4 +1,4 @@
-"""Reads layers of a network of transformers, its output, and the evidence for a class. Hooks last for one forward pass.
+"""Read layers of a network of transformers, its output, and the evidence for a class. Hooks last for one forward pass.
 
 The caller holds the network's lock. Raises MachineryError if a network returns NaN or infinities.
 """
@@ -35,6 +35,7 @@ def read_layers(
     with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in taps]):
         result = network(**forward_arguments(network, pixels))
     if LOGITS in layers:
+        # Logits are no module's map, so they come from the result.
         found[LOGITS] = result.logits.float()[:, :, None, None]
     for name in layers:
         check_finite(found[name], name, model)
@@ -57,7 +58,7 @@ def read_output(
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
         def replace_maps(output: torch.Tensor) -> torch.Tensor:
             new = output.clone()
-            maps = convert_to_maps(new, tap.layout)  # a view: what is written there stands in `new`
+            maps = convert_to_maps(new, tap.layout)  # a view, so writing there changes `new`
             maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
             return new
 
@@ -81,8 +82,7 @@ def grad_cam(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the probability of a class (batch,) and the map of what speaks for it (batch, height, width), at least 0.
 
-    The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2): the activations of the last maps, each
-    weighted by the mean gradient of the class's logit with respect to it, summed, and cut off below 0.
+    The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2).
     """
     tap = layout.evidence
     if tap is None:
@@ -97,6 +97,7 @@ def grad_cam(
         logits = network(**forward_arguments(network, pixels)).logits.float()
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
     activations, slopes = (convert_to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
+    # The activations, each weighted by the mean gradient of the logit with respect to it, summed, and cut off below 0.
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
     check_finite(shares, LOGITS, model)

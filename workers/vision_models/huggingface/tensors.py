@@ -1,7 +1,6 @@
-"""Finds the layout of modules' outputs, and converts them to maps (batch, units, height, width).
+"""Find the layout of modules' outputs, and convert them to maps (batch, units, height, width).
 
-Sizes are (height, width). Positions of tokens are never guessed from their number alone: rows and columns come from
-a convolution of the network, and tokens without a position from its parameters.
+Sizes are (height, width).
 """
 
 from __future__ import annotations
@@ -61,6 +60,7 @@ class TokenLayouts:
                 continue
             if _fits((tensor.shape[2], tensor.shape[3]), size):
                 rows, columns = tensor.shape[2:]
+                # Each merging halves the grid, so the same network has several.
                 for _ in range(1 + mergings):
                     grids[rows, columns] = None
                     rows, columns = (rows + 1) // 2, (columns + 1) // 2
@@ -74,6 +74,8 @@ class TokenLayouts:
 
     def find(self, tokens: int) -> TensorLayout | None:
         """Return the layout of this many tokens; None if unknown."""
+        # Never guessed from the number of tokens alone: rows and columns come from a convolution, tokens without a
+        # position from the parameters.
         for front, behind in ((0, 0), *self.extra):
             for rows, columns in self.grids:
                 if tokens == front + rows * columns + behind and 1 < tokens != self.queries:
@@ -98,6 +100,7 @@ def find_layout(
     if output.ndim != 4:
         return None
     _, a, b, c = output.shape
+    # A linear layer has its units in the last dimension, even if the others look like a map.
     if not isinstance(module, nn.Linear) and _fits((b, c), size):
         return TensorLayout("first")
     return TensorLayout("last") if _fits((a, b), size) else None
@@ -121,4 +124,5 @@ def _fits(area: Size, size: Size) -> bool:
     """True if a map of `area` covers an image of `size`: not finer, and of the same proportions up to rounding."""
     height, width = size
     rows, columns = area
+    # Of the same proportions, up to rounding on either side.
     return rows <= height and columns <= width and abs(rows * width - columns * height) <= max(height, width)

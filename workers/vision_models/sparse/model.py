@@ -52,6 +52,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
     """
     card = find_card(settings.state, name)
     below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
+    # An auto-encoder means nothing on other weights than those it was trained on.
     check_weights(card, below.revision)
     return SparseModel(settings, card, below)
 

@@ -29,7 +29,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 """ImageNet's mean and deviation by channel."""
 CROP = CentreCrop(224, 256, Image.Resampling.BILINEAR, MEAN, DEVIATION)
-"""What torchvision prescribes for IMAGENET1K_V1."""
+"""Preprocessing of torchvision for IMAGENET1K_V1."""
 FILE_OF_PAPER = "resnet152-394f9c45.pth"
 PAPER = "timm/resnet152.tv_in1k"
 

@@ -1,4 +1,4 @@
-"""Reads torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
+"""Read torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
 files.
 
 Code in a file is never run, and no file or archive larger than any ResNet is opened.
@@ -48,7 +48,7 @@ def load(path: Path) -> ResNet:
         name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
     }
     try:
-        with torch.device("meta"):  # without numbers of its own: they are about to come from the weights
+        with torch.device("meta"):  # without values: they come from the weights
             network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
         raise MissingPart(f"{path} holds no ResNet of torchvision: it has no {error}. {_REMEDY}") from error
