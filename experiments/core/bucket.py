@@ -52,7 +52,9 @@ class Bucket(S3Storage):
             read_timeout=READ_SECONDS,
             retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
             max_pool_connections=_CONNECTIONS,
+            # Stores other than AWS often have no host name for each bucket.
             s3={"addressing_style": "path" if endpoint else "auto"},
+            # boto3 adds checksums by default, which some other stores refuse.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
@@ -160,6 +162,7 @@ class Bucket(S3Storage):
             code = str(told.get("Code", ""))
             if code in _THERE and not refused_if_there:
                 return
+            # Without a name, the bucket itself is missing.
             if code in _NOT_THERE and name:
                 raise FileNotFoundError(name) from None
             raise Outage(self._explain(code, str(told.get("Message", "")))) from error

@@ -26,12 +26,14 @@ class LocalCache:
         path = self._folder / name
         try:
             data = path.read_bytes()
+            # The files used longest ago are removed first.
             os.utime(path)
         except OSError:
             return None
         return data
 
     def write(self, name: str, data: bytes) -> None:
+        # One file must not push out most of the others.
         if len(data) > self._most // _SHARE:
             return
         path = self._folder / name
@@ -49,6 +51,7 @@ class LocalCache:
             if self._written < self._most // _SHARE:
                 return
             self._written = 0
+        # Outside the lock: it walks the whole folder.
         self._make_room()
 
     def remove(self, name: str) -> None:

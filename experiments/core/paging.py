@@ -29,6 +29,7 @@ class Count:
 def count(rows: QuerySet[Any]) -> Count:
     """Return the number of rows; for many rows, a count of at most some minutes ago."""
     bare = rows.order_by()
+    # The count stops just above the limit, so a large table costs little.
     found = bare[: COUNTED + 1].count()
     if found <= COUNTED:
         return Count(found)

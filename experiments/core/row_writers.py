@@ -41,6 +41,7 @@ class Direct:
     def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         """Return the activations of those of these images that the run has logged, each from when it was first
         logged."""
+        # Newest first, so that the first activation of an image overwrites the later ones in the dictionary.
         rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
         return dict(rows.values_list("image_id", "activation"))
 
@@ -164,6 +165,7 @@ class Bulk:
         places = [(row.experiment.number, row.position) for row in self.observations]
         observations = Prepared(Observation, self.observations, ["run_id", "experiment_id"])
         passages = texts.Ready(self.passages)
+        # A large run is not held in memory twice.
         self.events, self.hypotheses, self.experiments = [], {}, {}
         self.observations, self.passages, self.unmarked = [], [], {}
 

@@ -86,6 +86,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         self.work: asyncio.Task[None] | None = None
         wanted = self.begin()
         listening.add(self)
+        # Accept first: a browser receives a close code only from an open socket.
         await self.accept()
         if not wanted:
             await self.close(TOO_MUCH)
@@ -158,6 +159,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         receiving = None
         try:
             while True:
+                # The same task outlives the timeouts: to cancel it could lose a bell.
                 receiving = asyncio.create_task(layer.receive(channel))
                 while not (await asyncio.wait({receiving}, timeout=JOIN_EVERY))[0]:
                     await self.join(layer, channel)

@@ -86,6 +86,7 @@ class Layer(models.Model):
         max_length=10, blank=True, help_text="how logits become probabilities: softmax or sigmoid; empty for others"
     )
 
+    # The first manager is Django's default: circuits are left out unless they are asked for.
     objects = _ListedLayers()
     with_circuits: models.Manager[Layer] = models.Manager()
 

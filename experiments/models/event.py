@@ -22,6 +22,7 @@ class Event(models.Model):
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="events")
     seq = models.PositiveIntegerField()
     kind = models.CharField(max_length=20)
+    # Read `content` instead, which has every field of its kind.
     payload = models.JSONField()
     time = models.DateTimeField(default=timezone.now)
 

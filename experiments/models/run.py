@@ -115,7 +115,7 @@ class Run(models.Model):
         shape=list[stored.StoredBias], default=list, blank=True, help_text="the biases it states, tested"
     )
 
-    # The reviewers' verdict, kept by `review.verdicts`, which says who may see it.
+    # The reviewers' verdict, kept by `reviews.projection`; `display.verdicts` says who may see it.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)
     verdict_final = models.BooleanField(default=False, help_text="whether one person settled it, with a reason")
     verdict_opinions = models.PositiveSmallIntegerField(default=0, help_text="submitted opinions of the run")
@@ -145,8 +145,8 @@ class Run(models.Model):
         ]
 
     def __str__(self) -> str:
-        """With the number of a synthetic neuron: audit and logs keep this text, and their readers may have yet to
-        judge what its name reveals."""
+        # With the number of a synthetic neuron: audit and logs keep this text, and their readers may have yet to judge
+        # what its name reveals.
         blind = registry.blind_name(self.system_kind, self.model, self.layer, self.unit)
         return f"run {self.pk}: {blind or self.system}"
 

@@ -76,7 +76,8 @@ class Share(models.Model):
 
     @classmethod
     def find(cls, token: str) -> Share | None:
-        """Return the share with what it shows, if valid. Always the same single query, whatever the token."""
+        """Return the share with what it shows, if valid."""
+        # Always the same single query, so that its time says nothing about the token.
         good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
         return good.select_related("run__owner", "study__owner").first()
 

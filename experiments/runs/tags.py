@@ -21,7 +21,7 @@ register = template.Library()
 
 @register.filter
 def limits_changed(event: LimitsChanged) -> list[tuple[str, str, str]]:
-    """Of an event "limits": name, what held before, what holds now."""
+    """Return the changes of a "limits" event: name, value before, value now."""
     return limits.changes(encode(event.before) if event.before else {}, encode(event.limits))
 
 

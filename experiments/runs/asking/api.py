@@ -81,6 +81,7 @@ def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[
         try:
             run = make()
         except InvalidFields as error:
+            # Errors name a limit as the request's body does.
             named = {
                 f"limits.{name}" if name in DEFAULT_LIMITS else name: messages
                 for name, messages in error.fields.items()

@@ -71,10 +71,11 @@ class _Reading:
 
 
 class SharedUpdates:
-    """Readings of this process. `read` touches the database, in a thread of its own."""
+    """Readings of this process. `read` uses the database, in another thread."""
 
     def __init__(self) -> None:
         self._kept: dict[_Place, list[_Reading]] = {}
+        # A lock lives only as long as a viewer waits for it.
         self._reading: WeakValueDictionary[_Place, asyncio.Lock] = WeakValueDictionary()
         self._bells: dict[str, float] = {}
 
@@ -96,6 +97,7 @@ class SharedUpdates:
             for known in self._kept.get(place, []):
                 if known.began >= since and (not known.asked or await database_sync_to_async(known.is_for)(names)):
                     return known.news
+            # Before the read: an event that comes during it may be missing.
             began = time.monotonic()
             reading = await database_sync_to_async(_read)(began, names, read)
             self._keep(place, reading)

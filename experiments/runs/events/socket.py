@@ -104,7 +104,7 @@ class RunConsumer(Listener):
 
     def begin(self) -> bool:
         self.run_id: int = self.scope["url_route"]["kwargs"]["pk"]
-        # The `after` of the address, 0 if it is missing or no number
+        # `after` of the address; 0 if it is missing or not a number.
         self.after = parse_number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]) or 0
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
         self.rests = False
@@ -137,6 +137,7 @@ class RunConsumer(Listener):
     async def catch_up(self, since: float) -> None:
         """Send everything the viewer does not have, as read no earlier than `since`, and note once nothing can
         follow."""
+        # A bell and the regular look may come at the same moment.
         async with self.looking:
             moved = True
             while moved and not self.over.is_set():
@@ -159,6 +160,7 @@ class RunConsumer(Listener):
                 return
             self.shown[message.kind] = message.text
         elif message.event == "reply":
+            # The reply is complete: the next draft begins anew.
             self.drafted = 0
         await self.send(text_data=message.text)
 

@@ -1,4 +1,4 @@
-"""Runs that go on from a round of another, as on the page Fork."""
+"""Runs that begin with the rounds of another, as on the page Fork."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ def save_draft(actor: Actor, run_id: int, round_number: int, version: int, value
         draft = draft or HumanReply(run=run, round=round_number, author=actor.person)
         if draft.sent:
             raise StateConflict(f"You have sent round {round_number} already.")
+        # The same text again is no conflict, whatever the version.
         if draft.pk and draft.values == values:
             return draft
         if draft.version != version:
@@ -57,6 +58,7 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
 
     Raises StateConflict, InvalidFields; the draft is then kept as it is.
     """
+    # Locked: of two people who send at once, the first counts.
     run = Run.objects.select_for_update().get(pk=draft.run_id)
     first = run.human_replies.filter(round=draft.round, sent__isnull=False).select_related("author").first()
     if first is not None:
@@ -85,17 +87,18 @@ def _why_not_due(run: Run) -> str:
 
 @transaction.atomic
 def stop_program(actor: Actor, run: Run) -> HumanReply:
-    """End the program that a person sent; its run goes on. Raises StateConflict if there is none."""
+    """End the program that a person sent; its run continues. Raises StateConflict if there is none."""
     reply = find_under_way(run)
     if reply is None:
         raise StateConflict("No program of a person is running.")
+    # The first person who stops it is named.
     HumanReply.objects.filter(pk=reply.pk, stopped_by="").update(stopped_by=actor.name[:150])
     audit.record(actor, Verb.PROGRAM_STOPPED, run, round=reply.round)
     return reply
 
 
 def find_under_way(run: Run) -> HumanReply | None:
-    """The reply whose program waits for a worker or runs at this moment."""
+    """Return the reply whose program waits for a worker or runs at this moment."""
     if run.has_ended or run.status not in ACTIVE:
         return None
     rows = run.human_replies.filter(

@@ -78,12 +78,12 @@ class Editor:
 
     @property
     def hypotheses(self) -> list[dict[str, Any]]:
-        """The list, with an empty line to go on with."""
+        """Return the list, with an empty line for the next one."""
         return [*self.draft.hypotheses, BLANK] if self.draft else []
 
     @property
     def answer_fields(self) -> list[AnswerField]:
-        """The conclusion: what the task asks for, then whatever else has been written."""
+        """Return the fields of the conclusion: those that the task asks for, then others that have been written."""
         asked = tasks.find_task(self.run.task).answer
         more = [name for name in NAMES if name not in asked and getattr(self.draft, name)]
         return [
@@ -131,6 +131,7 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
         return found if found.late else replace(found, unsent=_name_fields(values))
     if found.draft.values == values:
         return found
+    # The other tab's text is shown beside this one's.
     kept = _name_fields(found.draft.values) if isinstance(refusal, OutOfDate) else ()
     for name, value in values.items():  # shown, not saved
         setattr(found.draft, name, value)
@@ -145,7 +146,7 @@ def _name_fields(values: Values) -> list[tuple[str, str]]:
 
 
 def _find_late(run: Run, user: User) -> str:
-    """Who sent the latest round, if this person has a draft of it that was not sent."""
+    """Return who sent the latest round, if this person has a draft of it that was not sent; else ""."""
     own = run.human_replies.filter(author=user, sent=None)
     mine = drafts.find_left_over(run, user) or own.filter(round=run.rounds + 1).first()
     sent = run.human_replies.filter(sent__isnull=False).select_related("author")
@@ -154,7 +155,7 @@ def _find_late(run: Run, user: User) -> str:
 
 
 def _find_failure(run: Run) -> Failure | None:
-    """What went wrong in the latest experiment, if it belongs to the round before this one."""
+    """Return what went wrong in the latest experiment, if it belongs to the round before this one."""
     last = run.experiments.order_by("-number").first()
     if last is None or last.status in {"ok", "running"} or last.round != run.rounds:
         return None

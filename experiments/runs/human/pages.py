@@ -20,7 +20,7 @@ from experiments.runs.human.drafts import Values
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The editor: alone for htmx, else as a page of its own. POST sends what is written."""
+    """Show the editor: alone for htmx, else as a full page. POST sends what is written."""
     run, actor = access.get_run(request, pk, Role.RESEARCHER), Actor.of(request, Role.RESEARCHER)
     if request.method != "POST":
         return _show(request, run, editor.open_editor(run, actor.person))
@@ -34,8 +34,9 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _show(request: HtmxRequest, run: Run, found: editor.Editor | None, status: int = 200) -> HttpResponse:
-    """The editor as it is now. htmx takes no answers that refuse."""
+    """Render the editor as it is now."""
     context = {"run": run, "editor": found}
+    # htmx does not show an answer with an error status.
     if request.htmx:
         return render(request, "runs/human/editor.html", context)
     return render(request, "runs/human.html", context, status=status)
@@ -49,7 +50,7 @@ def _show_or_return(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
-    """What the form holds, kept as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
+    """Save the form as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
     round_number, version = number(request.POST, "round"), number(request.POST, "version")
     if round_number is None or version is None:
         raise Http404("The form does not say which round it belongs to.")
@@ -58,7 +59,7 @@ def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
 
 @require_POST
 def draft(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Keep what the form holds: the new version, or why it was not kept (409), with the draft as it is."""
+    """Save the form as a draft: return the new version, or why it was not saved (409), with the draft as it is."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         saved = _save(request, run, drafts.read_form(request.POST))
@@ -76,7 +77,7 @@ def draft(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HtmxRequest, pk: int) -> HttpResponse:
-    """End the program that a person sent; the run goes on."""
+    """End the program that a person sent; the run continues."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         actions.stop_program(Actor.of(request, Role.RESEARCHER), run)

@@ -83,19 +83,18 @@ def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
 
 
 def by_round(run: Run) -> dict[int, list[float]]:
-    """What each round took, read from its events without their words.
-
-    A reply that did not come about counts with the latest round that is there.
-    """
+    """Return what each round took, read from its events without their words."""
     fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
     events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
     for kind, stored, usage, own, tools in events.values_list(*fields):
+        # A payload is stored JSON, which may be of any shape.
         known = usage if isinstance(usage, dict) else {}
         read, written, cost = (amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost"))
         if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
         number = stored if isinstance(stored, int) else 0
+        # A reply that failed counts with the latest round.
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
         more: tuple[float, ...] = (read, written, 0, cost, 0, amount(own), 0, 0)

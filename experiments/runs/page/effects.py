@@ -106,8 +106,8 @@ def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[Imag
 
 
 def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, probable: bool) -> Plot | None:
-    """Of each bias that the run states, the images with its context and those without, as its test takes them; None
-    without any that both sides have images of."""
+    """Draw each stated bias as the images with its context and those without, as its test takes them; None if no bias
+    has both."""
     experiments = {number: list(group) for number, group in groupby(rows, key=attrgetter("experiment.number"))}
     drawn: list[IntervalRow] = []
     one_subject = len({each.subject for each in stated}) < 2
@@ -124,8 +124,7 @@ def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, p
 
 
 def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: bool) -> tuple[Plot | None, bool]:
-    """The mean activation of the images that the run drew, by what they show, with intervals; and whether scenes tell
-    it. Of images without a scene, titles with the words that the `statement` quotes do."""
+    """Draw the mean activation of the images that the run drew, by what they show; and return True if scenes say it."""
     images = [LoggedImage.from_row(row) for row in reversed(rows)]
     known = scenes({each.card.image for each in images})
     by_scene = bool(known)
@@ -134,6 +133,7 @@ def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: boo
         if each.card.image in known:
             for name, word in list_contexts(known[each.card.image]):
                 shown[f"{name}: {word}"].append(each)
+    # Without scenes, a title shows what it says: look for the words that the conclusion quotes.
     for word in [] if by_scene else dict.fromkeys(QUOTED.findall(statement)):
         shown[f"“{word}” in the title"] = [each for each in images if word.casefold() in each.card.title.casefold()]
     measured = [each for each in images if not by_scene or each.card.image in known]
@@ -152,7 +152,8 @@ def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: boo
 
 
 def _list_drawn(rows: QuerySet[Observation]) -> list[Observation]:
-    """Those that were drawn on purpose, in order: no exemplars, which were chosen by their activation, and no edits."""
+    """Return the images that were drawn on purpose, in order."""
+    # Not exemplars, which were chosen by their activation, nor edits.
     chosen = rows.filter(origin__in=(Origin.GENERATED, Origin.ORIGINAL)).select_related("experiment")
     chosen = chosen.defer("experiment__state", "experiment__code", "experiment__output")
     found = chosen.order_by("-experiment_id", "-position")[:LOOKED_AT]

@@ -29,7 +29,7 @@ Params = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab. `read` gives what its template, `run/tabs/<name>.html`, shows; `grows` if new events change it."""
+    """One tab. `read` returns what its template shows; `grows` if new events change it."""
 
     name: str
     label: str
@@ -96,6 +96,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     }
     part = request.htmx and not request.htmx.history_restore_request
     response = render(request, "runs/page/panel.html" if part else "runs/page.html", context)
+    # One address answers htmx with a part of the page: caches must tell the two apart.
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response
 

@@ -74,7 +74,7 @@ def _as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None
 
 
 async def as_lines(run: Run, names: SystemNameMasker) -> AsyncIterator[bytes]:
-    """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
-    studies has been looked up."""
+    """Yield all events of a run, a line of JSON for each, without holding them all."""
+    # The caller has looked up which names the viewer reads: here no query may run.
     async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):
         yield _as_text(event, names.payload(run, event)).encode() + b"\n"

@@ -49,7 +49,7 @@ class LimitsIn(Body):
 
 
 def _steerer(request: HttpRequest, pk: int) -> Actor:
-    """Who steers a run that exists; call `authorize` first."""
+    """Return the actor who steers a run that exists; call `authorize` first."""
     find(Run.objects.all(), pk=pk)
     return Actor.of(request, Role.RESEARCHER)
 

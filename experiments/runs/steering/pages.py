@@ -94,7 +94,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _describe_use(run: Run) -> dict[str, str]:
-    """How much of each limit is used, in words."""
+    """Return how much of each limit is used, in words."""
     used = actions.count_used(run)
     words = {name: f"{thousands(int(used[name]))} used" for name in ("rounds", "tokens")}
     cost = "" if run.known_cost is None else " used"
@@ -102,9 +102,10 @@ def _describe_use(run: Run) -> dict[str, str]:
 
 
 def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
-    """The form, alone in the dialog of the run's page, or on a page of its own."""
+    """Render the form, in the dialog of the run's page or as a full page."""
     for name, used in _describe_use(run).items():
         form[name].help_text = used
+    # After a conflict the form shows the current limits, which then count as seen.
     seen = (
         request.POST.get("seen", "")
         if status == 422
