@@ -153,6 +153,7 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
     """Return the non-empty fields by name. Raises ExchangeError for an unknown field."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
+        # A field may be repeated, as in run=1&run=2
         words = ",".join(value.strip() for value in values if value.strip())
         if words and name not in LOOKS:
             if name not in KNOWN[what]:
@@ -215,8 +216,8 @@ def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
-        # A filter by system must not reveal the system of a run that this person still has to review
         asked &= Q(units__number=_number_in(given, "unit"))
+    # A filter by system must not reveal the system of a run that this person still has to review
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~SystemNameMasker(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())

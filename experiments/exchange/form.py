@@ -193,6 +193,7 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = _layer_and_unit(name)
+    # Where the form names the layer, only the unit comes from the file's name
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 

@@ -86,6 +86,7 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
         for folder in folders:
             try:
                 taken.append(_run_in(archive, folder, source, laboratory, progress))
+            # Each run has its own transaction: those before a bad one stay
             except ExchangeError as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise ExchangeError(f"{error}{before}") from None

@@ -140,6 +140,7 @@ def _layers_of(model: str) -> dict[str, Layer]:
     if not layers:
         there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
         raise ExchangeError(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
+    # A name wins over an equal path
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
 
 

@@ -228,8 +228,8 @@ def _full_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
 
 def _check_member(info: zipfile.ZipInfo) -> str:
     """Return the name of a regular file or folder inside the archive. Raises ExchangeError."""
-    # Some Windows programs write backslashes
-    name = info.orig_filename.replace("\\", "/")  # so some programs of Windows separate folders
+    # Some Windows programs separate folders by backslashes
+    name = info.orig_filename.replace("\\", "/")
     path = PurePosixPath(name)
     if "\x00" in name or not name or len(name) > 300:
         raise ExchangeError(f"{name[:80]!r} is no name for a member of an archive.")
@@ -273,12 +273,14 @@ def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_num
 
 
 def finite(text: str) -> float:
+    # "1e999" would become infinity
     if abs(number := float(text)) > 1e300:
         _no_number(text[:40])
     return number
 
 
 def _whole_number(text: str) -> int:
+    # Long numbers take quadratic time to parse, and no column holds them
     if len(text) > DIGITS:
         raise ValueError(f"the number {text[:30]}… is too large")
     return int(text)

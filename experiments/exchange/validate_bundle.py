@@ -158,6 +158,7 @@ def check_page(archive: Archive, folder: str) -> None:
     """Check the hash of run.html, which is not used otherwise."""
     name = f"{folder}run.html"
     if name in archive.members:
+        # At its end, `chunks` compares the hash
         for _ in archive.chunks(name):
             pass
 

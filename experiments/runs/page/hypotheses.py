@@ -104,7 +104,6 @@ def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, flo
         # Only what the agent had seen before it replied.
         sides = (
             [row.activation for row in side if row.experiment.round < place] for side in (found.having, found.lacking)
-        # Only what the agent had seen before it replied.
         )
         if (effect := separate(*sides)) is not None:
             effects[place] = effect
