@@ -61,7 +61,7 @@ ORDERS = ("worst", "position")
 
 def evaluations_from(params: Mapping[str, str]) -> Narrowed:
     """Return the evaluations that an address selects, the newest first; see `with_progress`."""
-    # Named, for Django leaves out a model's own order where rows are counted in groups
+    # Named: Django drops a model's default order in a query that groups rows
     rows = with_progress(Evaluation.objects.all()).order_by("-created", "-pk")
     return narrow_down(rows, params, list_conditions(FILTERS))
 
@@ -136,6 +136,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     rows = narrow_down(rows, params, list_conditions(ITEM_FILTERS)).rows
     if params.get("group", "").strip():
+        # The group of a label that a person still writes may give the answer away
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":
         return rows.order_by("position")

@@ -197,7 +197,7 @@ def _name_agent(backbone: str, model: str, toolset: str) -> str:
 
 
 def group_runs(runs: Iterable[SweptRun]) -> list[LabelGroup]:
-    """Their labels by likeness, with keys of runs as members."""
+    """Group the labels of runs by likeness, with keys of runs as members."""
     return group_labels((run.pk, text) for run in runs for text in run.labels)
 
 
@@ -214,7 +214,7 @@ class AgentFigures:
 
 
 def compare_agents(runs: Iterable[SweptRun]) -> list[AgentFigures]:
-    """Each agent of a sweep, in the order in which they ask."""
+    """Return the figures of each agent of a sweep, in the order in which they ask."""
     by_agent: dict[str, list[SweptRun]] = {}
     for run in runs:
         by_agent.setdefault(run.agent, []).append(run)
@@ -241,4 +241,4 @@ WORST = (
     Status.LIMIT_REACHED,
     Status.CONCLUDED,
 )
-"""Of several runs of a unit the first of these is how the unit stands."""
+"""Of several runs of a unit, the status that comes first here is that of the unit."""

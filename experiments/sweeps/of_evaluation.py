@@ -20,7 +20,7 @@ def list_open(evaluation: Evaluation) -> QuerySet[Sweep]:
 
 
 def go_on(evaluation: Evaluation, *, by_workers: bool) -> None:
-    """Have its runs claimed from now on: by any worker, or by the calling process alone."""
+    """Let its runs be claimed: by any worker, or only by the calling process."""
     for sweep in list_open(evaluation):
         _open(sweep, by_workers=by_workers)
 
@@ -47,6 +47,7 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
     }
     limited = Q() if cost is not None or seconds is not None else ~Q(cost_limit=None, seconds_limit=None)
     list_open(evaluation).filter(limited).update(**left)
+    # What they may use was raised above
     for sweep in list_open(evaluation).filter(status=SweepStatus.OUT_OF_BUDGET):
         _open(sweep, by_workers=by_workers)
 
@@ -54,5 +55,6 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
 @transaction.atomic
 def _open(sweep: Sweep, *, by_workers: bool) -> None:
     actions.set_status(sweep, SweepStatus.RUNNING)
+    # A closed queue keeps workers away: the calling process claims its runs itself
     if not by_workers:
         RunQueue.objects.filter(sweep=sweep).update(enabled=False)

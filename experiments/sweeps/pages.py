@@ -44,12 +44,12 @@ _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("bel
 _RUN = (*DEFAULT_LIMITS, "dataset", "surroundings", "exemplars", "reflections", "label_check", "seed")
 """Fields of each run."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
-"""Of the file."""
+"""Columns of the file."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All sweeps, the newest first; those in one status."""
+    """List all sweeps, or those in one status, the newest first."""
     access.require(request)
     found = lists.sweeps_from(request.GET)
     page = Page.of(request.GET, found.rows.count(), PER_PAGE, *lists.FILTERS)
@@ -89,7 +89,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _read_given(request: HttpRequest) -> QueryDict:
-    """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
+    """Return the form's data: what was sent, with a file's lines as the list; else the address, over what suits."""
     if request.method == "POST" and "fill" in request.POST:  # from where units were chosen
         return _fill_in(request.POST)
     if request.method == "POST":
@@ -102,7 +102,7 @@ def _read_given(request: HttpRequest) -> QueryDict:
 
 
 def _fill_in(sent: QueryDict) -> QueryDict:
-    """The form with the units that were chosen on a layer's page, one by one as `unit` or as stretches in `units`."""
+    """Return the form with the units chosen on a layer's page: one by one as `unit`, or as ranges in `units`."""
     place = QueryDict(mutable=True)
     place.update({name: sent.get(name, "") for name in ("model", "layer", "choose")})
     given = _suit(place)
@@ -113,7 +113,7 @@ def _fill_in(sent: QueryDict) -> QueryDict:
 
 
 def _suit(asked: QueryDict) -> QueryDict:
-    """What an address asks for, over what suits its model."""
+    """Return what an address asks for, over what suits its model."""
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
     fitting = compatibility.fitting(model)
@@ -208,7 +208,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _name_unit(run: Run, names: SystemNameMasker) -> tuple[Run, str, str]:
-    """A run with its unit's name and address; no address where the viewer is to judge it unseen."""
+    """Return a run with its unit's name and address; no address if the viewer is to judge it blind."""
     return run, names.short(run), "" if names.is_masked(run) else reverse("unit", args=[run.model, run.layer, run.unit])
 
 
@@ -217,7 +217,7 @@ def _find(pk: int) -> Any:
 
 
 def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
-    """Name of the field, words, what it took, the limit or None, and both as they are written."""
+    """Return for each budget its field, what it took, the limit or None, and both as they are written."""
     found = []
     for (limit, (column, shape)), name in zip(BUDGETS.items(), ("cost", "tokens", "seconds"), strict=True):
         taken, most = getattr(row, column), getattr(row, limit)
@@ -230,7 +230,7 @@ def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every run of it as a line of CSV."""
+    """Send every run of a sweep as a line of CSV."""
     user = access.require(request)
     row = get_object_or_404(Sweep, pk=pk)
     lines = [csv_header(_COLUMNS)]
@@ -248,7 +248,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpResponse:
-    """Do it, or say why not; back to its page."""
+    """Do an action or show why it was refused; then return to the page."""
     actor = Actor.of(request, actions.STARTS)
     get_object_or_404(Sweep.objects.only("pk"), pk=pk)
     try:
@@ -260,31 +260,31 @@ def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpRespo
 
 @require_POST
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have no further round begin."""
+    """Start no further round."""
     return _do(request, pk, lambda by: actions.pause(by, pk))
 
 
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on, with another budget where one was typed."""
+    """Resume it, with another budget if one was typed."""
     return _do(request, pk, lambda by: actions.resume(by, pk, _read_budget(request.POST)))
 
 
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End it; what is concluded stays."""
+    """Stop it; conclusions stay."""
     return _do(request, pk, lambda by: actions.stop(by, pk))
 
 
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have what failed, or was stopped, go on."""
+    """Retry what failed or was stopped."""
     return _do(request, pk, lambda by: actions.retry(by, pk, request.POST.get("what", "failed")))
 
 
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another priority, another budget."""
+    """Change priority or budget."""
     return _do(request, pk, lambda by: actions.change(by, pk, _read_priority(request.POST), _read_budget(request.POST)))
 
 
@@ -293,7 +293,7 @@ def _read_priority(given: QueryDict) -> SweepPriority | None:
 
 
 def _read_budget(given: QueryDict) -> dict[str, float | None]:
-    """Column -> limit, of those that the form had; an empty one is no limit. Raises ValueError for no number."""
+    """Return column -> limit of the fields that were sent; an empty one is no limit. Raises ValueError."""
     found: dict[str, float | None] = {}
     for column in BUDGETS:
         if column in given:
