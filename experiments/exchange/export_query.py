@@ -288,6 +288,7 @@ class Agreement:
     queues: tuple[ReviewQueue, ...]
     viewer: User
 
+    # Imported here: pages without figures start without NumPy
     def count(self) -> int:
         from experiments.reviews.agreement.ratings import LINES
 

@@ -68,7 +68,7 @@ class NewTrial(LiveForm):
 
     @property
     def trial(self) -> PairwiseTrial:
-        """The trial that a valid form describes, not saved."""
+        """Return the unsaved trial that a valid form describes."""
         given, units = self.cleaned_data, QueryDict(mutable=True)
         units.update({name: str(given[name]) for name in OF_UNITS if given[name] not in (None, "", False)})
         return PairwiseTrial(

@@ -57,6 +57,7 @@ def with_progress(queues: QuerySet[Any]) -> list[Any]:
     """Add to each queue the number of reviews that are being written now (`writing`). Opened but empty drafts do not
     count."""
     live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    # Version 1 was opened and never saved
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
     found = list(queues)
     for queue in found:

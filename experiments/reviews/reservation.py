@@ -71,10 +71,8 @@ def claim(item: int, user: User) -> Review | None:
 
 
 def free_slot(item: ReviewItem, user: User) -> int | None:
-    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation.
-
-    The item must be locked. The previous holder of a lapsed slot keeps the draft without a slot.
-    """
+    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation. The item must
+    be locked."""
     taken = {review.slot: review for review in item.reviews.filter(slot__isnull=False)}
     slots = range(1, item.queue.reviewers_per_item + 1)
     for slot in slots:
@@ -85,6 +83,7 @@ def free_slot(item: ReviewItem, user: User) -> int | None:
             return slot
     for slot in slots:
         if not taken[slot].holds():
+            # The previous holder keeps the draft, without a slot
             Review.objects.filter(pk=taken[slot].pk).update(slot=None, reserved_until=None)
             return slot
     return None

@@ -203,8 +203,8 @@ def group_runs(runs: Iterable[SweptRun]) -> list[LabelGroup]:
 
 @dataclass(frozen=True)
 class AgentFigures:
-    """What one agent of a sweep came to: runs that ended by themselves, the median of r with how many were checked, US
-    dollars a run."""
+    """Figures of one agent of a sweep: runs that ended by themselves, checked labels with the median of their r, US
+    dollars per run."""
 
     agent: str
     done: int

@@ -43,6 +43,7 @@ class Ratings:
     table: Numbers
     reviewers: tuple[int, ...]
 
+    # Arrays have neither a truth value nor a hash, which the cache of measures needs
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ratings) and self._content == other._content
 
