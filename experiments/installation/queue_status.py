@@ -165,7 +165,7 @@ def _count_active() -> QuerySet[Any, Any]:
 
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:
-    """Sort key of the order of turns: open lines first, people before sweeps, then the least recently served."""
+    """Return the sort key of the order of turns: open lines first, people before sweeps, the least recently served."""
     return (
         not line.run_queue.enabled,
         line.run_queue.sweep_id is not None,
