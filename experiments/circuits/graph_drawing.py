@@ -41,7 +41,7 @@ class DrawnNode:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """Corner of its picture."""
+        """Return the corner of its picture."""
         return self.x - _RADIUS, self.y - _RADIUS
 
 

@@ -1,6 +1,7 @@
 """Render untrusted text and programs as safe HTML, for template filters.
 
-A model's text is Markdown. People's text is paragraphs, links, `code`, and names of mentioned people."""
+A model's text is Markdown. People's text is paragraphs, links, `code`, and names of mentioned people.
+"""
 
 from __future__ import annotations
 

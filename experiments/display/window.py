@@ -1,6 +1,7 @@
 """Choose which events of a transcript a page draws.
 
-All of an ordinary run; of a long one the first, the last, and those around a linked event, with gaps between them."""
+All of an ordinary run; of a long one the first, the last, and those around a linked event, with gaps between them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The common part of commands that work in the foreground: a prepared database, permission to fetch missing parts,
-progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place.
-"""
+progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class EscapedOutput(OutputWrapper):
 
 class PreparedCommand(BaseCommand):
     """A command that needs the database and creates it in a fresh state folder. Expected errors are shown as a
-    sentence, and printed text of programs, agents and files cannot control the terminal.
-    """
+    sentence, and printed text of programs, agents and files cannot control the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
@@ -103,8 +101,7 @@ def explain_database() -> Iterator[None]:
 
 class ProgressLine:
     """A `Progress` for a terminal: what is done, how much of it, and the time left. A pipe gets a line every `piped`
-    seconds, or nothing.
-    """
+    seconds, or nothing."""
 
     def __init__(self, piped: float = 0.0) -> None:
         self.stop = threading.Event()
@@ -147,7 +144,7 @@ class ProgressLine:
 
 
 class _Pace:
-    """Estimates the remaining time from the pace since this total was first reported."""
+    """Estimate the remaining time from the pace since this total was first reported."""
 
     def __init__(self) -> None:
         self._total, self._first, self._begun = -1, 0, 0.0

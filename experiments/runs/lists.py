@@ -58,8 +58,7 @@ class Filtered:
 def runs_from(params: Mapping[str, str], viewer: User | None = None, names: SystemNameMasker | None = None) -> Filtered:
     """Return the runs that the parameters of an address select, sorted, with the verdicts that the viewer may see;
     without a viewer those that all users may. A run whose system is hidden in `names`, else from the viewer, is not
-    found by it.
-    """
+    found by it."""
     names = names or SystemNameMasker(viewer)
     conditions = list_conditions(FILTERS)
     conditions |= {name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")}

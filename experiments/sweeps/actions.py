@@ -137,8 +137,7 @@ def change(
     actor: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
 ) -> Sweep:
     """Change priority or budget, running or not. A budget that is already used up ends it; a raised one does not resume
-    it.
-    """
+    it."""
     with _lock(actor, pk) as sweep:
         if priority is not None:
             sweep.priority = priority

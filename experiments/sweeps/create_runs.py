@@ -1,6 +1,5 @@
 """Create, stop and retry a sweep's runs, some at a time: each step is a short transaction that can be repeated if a
-worker died during it. Called by a worker's job.
-"""
+worker died during it. Called by a worker's job."""
 
 from __future__ import annotations
 

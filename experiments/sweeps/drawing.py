@@ -1,6 +1,5 @@
 """Draw a sweep: its layers as on the unit map, units coloured by the sweep's findings; the scores of its labels as
-distributions.
-"""
+distributions."""
 
 from __future__ import annotations
 

@@ -103,8 +103,7 @@ _KEYS = {
 
 def state_of(row: Any) -> SweepState:
     """Return the state of a row of `with_progress`. A sweep is live while anything of it changes, such as ending rounds
-    or checks.
-    """
+    or checks."""
     status = SweepStatus(row.status)
     moves = {
         SweepStatus.RUNNING: ["pause", "stop"],

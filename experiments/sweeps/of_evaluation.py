@@ -1,6 +1,5 @@
 """The sweeps of an evaluation, which ask the agent about its units. Only the evaluation controls them, so that no money
-is spent on runs whose labels are not scored.
-"""
+is spent on runs whose labels are not scored."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ def end(actor: Actor, evaluation: Evaluation) -> None:
 
 def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | None, *, by_workers: bool) -> None:
     """Limit what its sweeps may still use, in US dollars and seconds of work; None for no limit. One that reached such
-    a limit continues if the evaluation has more left by now.
-    """
+    a limit continues if the evaluation has more left by now."""
     left = {
         "cost_limit": None if cost is None else F("cost") + cost,
         "seconds_limit": None if seconds is None else F("seconds") + seconds,

@@ -35,8 +35,7 @@ from workers.record.limits import DEFAULT_LIMITS
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
 """An open page asks again after this many seconds, plus one for every `RUNS_A_SECOND` runs, since all are read
-again.
-"""
+again."""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
 _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("below",), "list": ("units", "file")}

@@ -1,6 +1,5 @@
 """Read a user's list of units: CSV with the columns model, layer and unit; columns with a single possible value may be
-left out.
-"""
+left out."""
 
 from __future__ import annotations
 

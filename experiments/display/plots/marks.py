@@ -1,7 +1,8 @@
 """Draw the marks of a plot as HTML: bars and dots, each with its text, link and picture.
 
 The arrow keys move between marks (js/display/plots.js), so only the first is in the tab order. A plot has hundreds:
-each is one escaped string, not a template."""
+each is one escaped string, not a template.
+"""
 
 from __future__ import annotations
 

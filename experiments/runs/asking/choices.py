@@ -25,8 +25,7 @@ EARLIER = 3
 
 def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, Any]:
     """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
-    its error.
-    """
+    its error."""
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:

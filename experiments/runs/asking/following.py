@@ -20,8 +20,7 @@ BEFORE = tuple(f"{name}_before" for name in _PLACE)
 
 def follow(values: dict[str, Any]) -> dict[str, Any]:
     """Return other fields that change with the chosen model or task, including all that suits another model. Empty if
-    none does.
-    """
+    none does."""
     if values.get("layer") == ACTIVATION_LAYER:  # the circuit is what is asked about, whatever the task
         return {}
     shown = values.get("shown_model", values.get("model"))

@@ -41,8 +41,7 @@ from workers.record.limits import DEFAULT_LIMITS
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest) -> HttpResponse:
     """Show the form. A valid one becomes a run, several units lead to a sweep, an invalid one is shown with errors
-    beside the fields.
-    """
+    beside the fields."""
     actor = Actor.of(request, Role.RESEARCHER)
     names = SystemNameMasker(request.user)
     if request.method == "POST":

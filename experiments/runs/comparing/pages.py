@@ -84,8 +84,7 @@ def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> 
 
 def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
     """Return the runs that the address names, in its order, each once; the baseline, else the first; and sentences on
-    the parts of the address that are ignored.
-    """
+    the parts of the address that are ignored."""
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
     numbers, problems = [], []
     for text in dict.fromkeys(given):

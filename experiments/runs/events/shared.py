@@ -45,8 +45,7 @@ class Message:
 @dataclass(frozen=True)
 class RunUpdate:
     """What a viewer at some event has not seen yet. `over` if nothing can follow; `rests` if nothing does until a
-    person resumes the run, which the bell then reports.
-    """
+    person resumes the run, which the bell then reports."""
 
     messages: list[Message]
     seq: int
@@ -57,8 +56,7 @@ class RunUpdate:
 @dataclass(frozen=True)
 class _Reading:
     """The result of a read, its start time, and its viewers' permissions: of the systems asked about, `hidden` were
-    hidden.
-    """
+    hidden."""
 
     began: float
     news: RunUpdate
@@ -90,8 +88,7 @@ class SharedUpdates:
         self, place: _Place, since: float, names: SystemNameMasker, read: Callable[[SystemNameMasker], RunUpdate]
     ) -> RunUpdate:
         """Return the result of `read` for these names, or an earlier one for another viewer with the same permissions,
-        started no earlier than `since`. The names are fresh: permissions are checked each time.
-        """
+        started no earlier than `since`. The names are fresh: permissions are checked each time."""
         lock = self._reading.setdefault(place, asyncio.Lock())
         async with lock:
             for known in self._kept.get(place, []):

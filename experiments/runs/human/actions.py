@@ -114,8 +114,7 @@ def find_under_way(run: Run) -> HumanReply | None:
 
 def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
     """Return the provider's model and the name of a person, or of the backbone of this key, if fit for the run. Raises
-    InvalidInput with the reason.
-    """
+    InvalidInput with the reason."""
     if key == PERSON:
         return "", parts.label_backbone(PERSON)
     backbones = {row.key: row for row in Backbone.objects.exclude(key=PERSON)}
@@ -139,8 +138,7 @@ def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
 @transaction.atomic
 def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: str = "") -> None:
     """Let this backbone, or a person, write from the next reply on, after an optional `note`. The reply under way keeps
-    its author, and an idle run continues. Raises InvalidInput, StateConflict.
-    """
+    its author, and an idle run continues. Raises InvalidInput, StateConflict."""
     if len(note) > NOTE_CHARS:
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")

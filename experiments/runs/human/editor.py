@@ -121,8 +121,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
 
 def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) -> Editor:
     """Return the editor with sent text that was not accepted. Text that is no draft stays in the form, or can be
-    copied.
-    """
+    copied."""
     found = open_editor(run, user) or Editor(run)
     fields = refusal.fields if isinstance(refusal, InvalidFields) else {}
     problems = {name: " ".join(words) for name, words in fields.items()}

@@ -1,6 +1,5 @@
 """Show the effect of edits on the activation, by the property that they changed; and the activation by image
-content.
-"""
+content."""
 
 from __future__ import annotations
 

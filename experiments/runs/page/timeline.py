@@ -1,6 +1,5 @@
 """Show where the time of a run went, as a waterfall: replies, programs, tools, and unknown. The segments add up to the
-time in the head of the page; pauses and waits are not part of it, and shown apart.
-"""
+time in the head of the page; pauses and waits are not part of it, and shown apart."""
 
 from __future__ import annotations
 
