@@ -43,6 +43,7 @@ class LocalCache:
             part.write_bytes(data)
             part.replace(path)
         except OSError:
+            # The cache only saves time: a full disk must not fail the request.
             with suppress(OSError):
                 part.unlink(missing_ok=True)
             return

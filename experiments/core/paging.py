@@ -33,6 +33,7 @@ def count(rows: QuerySet[Any]) -> Count:
     found = bare[: COUNTED + 1].count()
     if found <= COUNTED:
         return Count(found)
+    # Counting many rows takes long, so the number is stored for a while.
     key = f"count:{blake2s(str(bare.query).encode(), digest_size=16).hexdigest()}"
     if (known := cache.get(key)) is None:
         cache.set(key, known := bare.count(), KEPT_SECONDS)

@@ -85,6 +85,7 @@ def parse_day(text: str) -> datetime:
 
 def parse_day_end(text: str) -> datetime:
     """Return the moment at which a day ends. Raises InvalidInput."""
+    # The year 9999 has no next day.
     try:
         return parse_day(text) + timedelta(days=1)
     except OverflowError:

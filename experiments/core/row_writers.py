@@ -33,7 +33,7 @@ class Direct:
         row.save(force_insert=True)
 
     def experiment(self, number: int) -> Experiment:
-        """Raises Experiment.DoesNotExist."""
+        """Return an experiment of the run. Raises Experiment.DoesNotExist."""
         if number not in self._experiments:
             self._experiments[number] = self.run.experiments.get(number=number)
         return self._experiments[number]
@@ -144,7 +144,8 @@ class Bulk:
         return self.hypotheses_said
 
     def titles(self, number: int) -> list[Text]:
-        """Until they are saved, observations are named by their position."""
+        """Return the titles of an experiment's images. Until they are saved, observations are named by their
+        position."""
         rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
         return [(TextKind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
 
@@ -170,13 +171,18 @@ class Bulk:
         self.observations, self.passages, self.unmarked = [], [], {}
 
         def save() -> None:
+            # 1. The run, whose key all other rows need.
             self.run.save()
             key = self.run.pk
+            # 2. Rows that need no other key.
             for rows in (events, hypotheses, experiments):
                 rows.insert([key] * len(rows))
+            # 3. Observations, which need the keys of their experiments.
             numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
+            # 4. Labels of the run's unit.
             save_labels(self.run, self.labels)
+            # 5. Passages for the search, which need the keys of the observations.
             saved = Observation.objects.filter(run=key).order_by()
             saved_places = saved.values_list("experiment__number", "position", "pk").iterator()
             keys = {(number, position): pk for number, position, pk in saved_places}

@@ -167,6 +167,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         finally:
             if receiving is not None:
                 await end(receiving)
+            # Redis may be away: its groups expire by themselves.
             with suppress(RedisError, OSError):
                 for group in self.groups_heard():
                     await layer.group_discard(group, channel)

@@ -78,6 +78,7 @@ def append(
         projections.keep(run, event, state, Direct(run))
         run.save()
         sweep_totals.keep(run, before, ends=event.row.ends)
+        # After the commit: viewers that look earlier do not find the event.
         transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 
@@ -121,6 +122,7 @@ def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
     A run that waits for a person's reply resumes only `with_reply`.
     """
     with transaction.atomic():
+        # Locked: of two people who resume the run, only one finds it suspended.
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.status not in _RESUMABLE or awaits_reply(run) != with_reply:
             return False

@@ -151,6 +151,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
 
 def _order_by(name: str) -> Any:
     column = F(name.removeprefix("-"))
+    # Unknown values come last in both directions; databases disagree about their place.
     return column.desc(nulls_last=True) if name.startswith("-") else column.asc(nulls_last=True)
 
 

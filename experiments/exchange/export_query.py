@@ -101,6 +101,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.EVALUATIONS:
             rows = visible_to(_select_items(given))
         case ExportSubject.LABELS:
+            # The join repeats a label for each of its units.
             rows = visible_to(Label.objects.filter(_filter_labels(given, viewer))).distinct()
     return rows.order_by("pk")
 

@@ -250,6 +250,7 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     known = {name: told[name] for name in ("text", "dataset", "split")}
     known |= {"seconds": told["seconds"] or 0.0, "status": status}
     found = strip_unstorable({"result": told["result"]})["result"]
+    # The key is made differently from those of checks made here, so that none of these finds an imported one.
     run.label_check, _ = LabelCheck.objects.update_or_create(
         key=sha256(f"imported {identity}".encode()).hexdigest(),
         defaults={**known, **figures, "unit": unit, "result": found, "options": {"imported": True}},

@@ -148,6 +148,7 @@ def save(
     found: Mapping[tuple[int, int], Sequence[LabelLine]], source: str, layers: Mapping[int, Layer], progress: Progress
 ) -> tuple[int, int]:
     """Save new labels, in the current transaction. Return (number saved, number that already existed)."""
+    # With `ignore_conflicts` Django sets no keys, so the units are read afterwards.
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
     units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
     for unit in units.values():

@@ -264,6 +264,7 @@ def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_num
     ExchangeError."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_whole_number)
+    # Before ValueError, of which it is a subclass.
     except UnicodeDecodeError:
         raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
@@ -292,6 +293,7 @@ def text_lines(path: Path, longest: int) -> Iterator[str]:
         encoding = "utf-16" if file.read(2) in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     with path.open(encoding=encoding, newline="") as reader:
         try:
+            # One character more tells that the line is too long, without reading all of it.
             while line := reader.readline(longest + 1):
                 if len(line) > longest:
                     raise ExchangeError(f"A line has over {longest:,} characters.")

@@ -34,6 +34,7 @@ def probe() -> dict[str, str]:
             found[name] = answer.result(PATIENCE)
         except TimeoutError:
             found[name] = f"It has not answered within {PATIENCE:g} s."
+    # A part that hangs must not hold up the answer.
     pool.shutdown(wait=False, cancel_futures=True)
     return found
 

@@ -105,6 +105,7 @@ def _freeze_rows() -> Iterator[None]:
     if connection.vendor == "postgresql":
         with transaction.atomic():
             with connection.cursor() as cursor:
+                # By default, each query of PostgreSQL sees what others have committed before it.
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
         return

@@ -89,7 +89,7 @@ def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
     return said
 
 
-# --- what came of them ---
+# --- results ---
 
 
 def tabulate_preferences(evaluation: Evaluation) -> list[ResultTable]:

@@ -49,6 +49,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
 def lock_item(item: int) -> Iterator[ReviewItem]:
     """Yield the item, locked until the transaction ends."""
     with transaction.atomic():
+        # Only the item is locked: its queue and its run stay free for others.
         yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
 
 

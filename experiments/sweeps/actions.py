@@ -174,6 +174,7 @@ def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
         outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:
+        # After the commit: workers that look earlier find the queue closed.
         transaction.on_commit(queue.ring)
 
 

@@ -100,6 +100,7 @@ def _read_ip(host: str) -> IpAddress | None:
             return None
     if not _NUMERIC.fullmatch(host):
         return None
+    # As the system's resolver reads it, such as 0x7f.1 for 127.0.0.1.
     try:
         return IPv4Address(socket.inet_aton(host.rstrip(".")))
     except OSError:

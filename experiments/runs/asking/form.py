@@ -304,6 +304,7 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
         profile.problem = ""
         profile.save(update_fields=["problem"])
         cache.delete(f"asked-for-exemplars:{profile.pk}")
+    # Pages poll: only one of them asks, again after a while.
     if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for("write_exemplars", profile.pk)
     exemplars = list(profile.exemplars.all()) if profile.written else []

@@ -66,7 +66,7 @@ class ComparisonLine:
         return all(cell.value == self.cells[0].value for cell in self.cells)
 
 
-# --- what was asked and what came of it ---------------------------------------------------------------
+# --- question, configuration and results ---------------------------------------------------------------
 
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
@@ -94,8 +94,8 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 
 
 def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[ComparisonLine]:
-    """Lines of words, what reviewers made of the runs among them as far as the viewer may see it, then of figures, each
-    with its difference from the baseline's."""
+    """Return lines of words, with the verdicts that the viewer may see, then of figures, each with its difference from
+    the baseline's."""
     names, seen = SystemNameMasker(viewer), verdicts.find_verdicts(runs, viewer)
     facts = [
         *FACTS[:2],

@@ -212,6 +212,7 @@ class Bell:
         self.layer, self.group, self.channel = get_channel_layer(), notify.group(run_id), ""
 
     async def __aenter__(self) -> Bell:
+        # Without Redis no bell rings: `rung` then waits until its next look.
         with suppress(RedisError, OSError):
             self.channel = await self.layer.new_channel()
             await self.layer.group_add(self.group, self.channel)

@@ -45,8 +45,8 @@ MAX_DRAWN = 200
 
 
 def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
-    """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
-    Run.DoesNotExist."""
+    """Return the next events, and the parts of the page that sum the run up, with the names that a viewer may read.
+    Raises Run.DoesNotExist."""
     run = visible_to(Run.objects.all()).get(pk=run_id)
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages = [
@@ -83,6 +83,7 @@ class Summaries:
         if known != state:
             parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
             messages = [Message.of(name, html=html) for name, html in parts.items()]
+            # Inserted again at the end, so that the runs drawn longest ago are dropped first.
             self._drawn.pop(run.pk, None)
             self._drawn[run.pk] = state, messages
             for oldest in list(self._drawn)[:-MAX_DRAWN]:

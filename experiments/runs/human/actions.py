@@ -142,6 +142,7 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
     if len(note) > NOTE_CHARS:
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")
+    # Locked: a worker may append to the run at the same moment.
     run = Run.objects.select_for_update().get(pk=run_id)
     model, label = _find_writer(run, backbone, model)
     # Whether another author may write the next reply: a run that concluded, or used up its limits, is over

@@ -28,6 +28,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         actions.send_reply(actor, _save(request, run, values))
     except ActionRefused as refusal:
+        # Another request may have changed the run meanwhile.
         run.refresh_from_db()
         return _show(request, run, editor.reopen_editor(run, actor.person, refusal, values), status=409)
     return _show_or_return(request, run)

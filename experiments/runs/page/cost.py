@@ -1,4 +1,4 @@
-"""The cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
+"""Show the cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Taken = Sequence[float]
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that a run takes, and the parts in which a page tells it; `first` is the place of the first of them."""
+    """A resource that a run uses, in parts; `first` is the place of the first part in `Taken`."""
 
     name: str
     limit: str
@@ -43,12 +43,12 @@ PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 @dataclass(frozen=True)
 class MeasureShown:
-    """One measure, drawn: by round, and together against its limit, which is left out where it lies far above."""
+    """One measure, drawn: by round, and as a sum against its limit, which is left out if it is far above."""
 
     name: str
     parts: Sequence[str]
     said: str
-    """The run's total, as its head says it, against the limit where there is one."""
+    """The run's total as in its head, against the limit if there is one."""
     rounds: Plot
     together: Plot
     limit: float | None
@@ -105,7 +105,7 @@ def by_round(run: Run) -> dict[int, list[float]]:
 
 
 def amount(value: Any) -> float:
-    """Return what an event says was used; 0 if it says nothing of the kind."""
+    """Return a number of an event; 0 for anything else."""
     return value if isinstance(value, int | float) else 0
 
 
@@ -139,7 +139,7 @@ def plot(measure: Resource, names: Sequence[str], values: Sequence[float], label
 
 
 def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
-    """The parts of one step on top of each other."""
+    """Stack the parts of a step."""
     reached = 0.0
     for part, value in enumerate(measure.of(taken)):
         if value:
@@ -149,7 +149,7 @@ def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken
 
 
 def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[tuple[RoundRange, list[str]]]:
-    """A row for each step: for each measure its parts, then all so far."""
+    """Return a row for each step: for each measure its parts, then the sum so far."""
     rows = []
     so_far = dict.fromkeys(used, 0.0)
     for step, taken in sums.items():

@@ -33,7 +33,7 @@ NewLimits = Mapping[str, Any]
 
 @contextmanager
 def _lock_run(actor: Actor, run_id: int) -> Iterator[Run]:
-    """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
+    """Lock the run until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
     if (access.role_of(actor.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
     with transaction.atomic():
@@ -94,6 +94,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
 
     Raises InvalidInput, StateConflict.
     """
+    # Browsers send line breaks as \r\n.
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput("There are no words yet: write the note first.", "text")
@@ -103,6 +104,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
     with _lock_run(actor, run_id) as run:
         if deaf := _cannot_hear(run):
             raise StateConflict(deaf)
+        # A repeated note is recognised even if the run was paused and resumed in between.
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
         if last is not None and last.content == note:

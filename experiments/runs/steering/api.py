@@ -109,6 +109,7 @@ def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     changes = wanted.model_dump(exclude_unset=True, exclude={"why"})
     if wrong := {name: [ABOVE_ZERO] for name, value in changes.items() if value is not None and not value > 0}:
         raise InvalidFields("The limits were not changed: see errors.", wrong)
+    # Locked, so that the limits cannot change between the comparison and the edit.
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         must_match(request, limits_of(run))

@@ -53,6 +53,7 @@ def note(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
     except ActionRefused as refused:
+        # The refusal may be due to a change of the run: show it as it is now.
         run.refresh_from_db()
         context = {"run": run, "refused": str(refused), "text": text, "most": actions.MAX_CHARS}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
