@@ -45,7 +45,7 @@ class Bucket(S3Storage):
     def __init__(
         self, bucket: str, prefix: str, *, endpoint: str, region: str, keys: tuple[str, str], cache: tuple[Path, int]
     ) -> None:
-        """`cache` is a folder and the maximum bytes it may hold, 0 for no cache."""
+        """Connect to a bucket; `cache` is a folder and the maximum bytes it may hold, 0 for no cache."""
         self._cache = LocalCache(*cache) if cache[1] else None
         config = Config(
             connect_timeout=CONNECT_SECONDS,

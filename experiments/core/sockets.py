@@ -69,11 +69,11 @@ class Listener(AsyncWebsocketConsumer, ABC):
 
     @abstractmethod
     async def look(self) -> int:
-        """Called at the start and every few seconds; returns the close code once nothing more can follow."""
+        """Send what is new, at the start and every few seconds. Return the close code once nothing more can follow."""
 
     @abstractmethod
     async def on_joined(self) -> None:
-        """Called each time the groups were joined after bells may have been lost."""
+        """Catch up, each time the groups were joined: bells may have been lost before."""
 
     @abstractmethod
     async def answer(self, message: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ class LiveForm(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field."""
+        """Return sentences that name the field."""
         return [
             f"{self[name].label}: {message}" if name in self.fields else str(message)
             for name, messages in self.errors.items()

@@ -201,7 +201,7 @@ def delete(actor: Actor, evaluation: Evaluation) -> None:
 
 
 def _require_own(actor: Actor, evaluation: Evaluation) -> None:
-    """Only its owner and admins may change it, if they may start evaluations."""
+    """Refuse all but its owner and admins, if they may start evaluations."""
     actor.require(STARTS)
     actor.require_own("started this evaluation", evaluation.owner_id)
 

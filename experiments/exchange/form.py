@@ -57,7 +57,7 @@ class ImportForm(forms.Form):
 
     @property
     def typed(self) -> dict[str, str]:
-        """The values of a valid form."""
+        """Return the values of a valid form."""
         return {name: text for name, text in self.cleaned_data.items() if name != "file"}
 
     def check(self) -> dict[str, str]:

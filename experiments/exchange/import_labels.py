@@ -79,7 +79,7 @@ class _Catalogue:
     """Layers of the model given in the form, and of models that our own export names."""
 
     def __init__(self, model: str) -> None:
-        """Raises ExchangeError if no layer of the model is known."""
+        """Read the layers of a model. Raises ExchangeError if none is known."""
         self._model = model
         self._layers = {model: _layers_of(model)}
 

@@ -50,7 +50,7 @@ class Step:
 
     @property
     def left(self) -> int:
-        """Units that are not done yet."""
+        """Return the number of units that are not done yet."""
         return self.evaluation.items.filter(OPEN).count() if self.evaluation.planned else self.total
 
 

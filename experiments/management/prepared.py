@@ -127,7 +127,7 @@ class ProgressLine:
 
     @contextmanager
     def until_ctrl_c(self, kept: str) -> Iterator[None]:
-        """Within the block Ctrl+C lets the work finish its step; then a CommandError says what is kept of it.
+        """Let the work in the block finish its step at Ctrl+C, then raise CommandError with what is `kept` of it.
 
         Text printed afterwards begins on its own line.
         """

@@ -61,7 +61,7 @@ class AuditEntry(models.Model):
         return f"{self.name or 'system'} {self.verb} {self.row_words}".strip()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raises AppendOnly for an entry that is already recorded."""
+        """Save a new entry. Raises AppendOnly for one that is already recorded."""
         if not self._state.adding:
             raise AppendOnly("What is recorded is not changed.")
         super().save(*args, **kwargs)

@@ -114,7 +114,7 @@ class Layer(models.Model):
 
     @property
     def takes_images(self) -> bool:
-        """False for functions, which have no exemplars and no activations."""
+        """Return False for functions, which have no exemplars and no activations."""
         return self.kind != tasks.FUNCTION
 
     def spec(self, number: int, dataset: str = "") -> SystemSpec:

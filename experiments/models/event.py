@@ -36,7 +36,7 @@ class Event(models.Model):
 
     @cached_property
     def content(self) -> Payload:
-        """The decoded event, with every field of its kind."""
+        """Return the decoded event, with every field of its kind."""
         return self._read[0]
 
     @property

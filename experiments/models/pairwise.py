@@ -109,7 +109,7 @@ class Judge(models.Model):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None if the price is unknown."""
+        """Return the cost in US dollars; None if the price is unknown."""
         return None if self.unpriced else self.cost
 
     class Meta:

@@ -172,7 +172,7 @@ class Run(models.Model):
 
     @property
     def takes_images(self) -> bool:
-        """False for a run on a function, which logs samples and no images."""
+        """Return False for a run on a function, which logs samples and no images."""
         return self.system_kind != tasks.FUNCTION
 
     @property
@@ -186,7 +186,7 @@ class Run(models.Model):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None if the price of something it used is unknown."""
+        """Return the cost in US dollars; None if the price of something it used is unknown."""
         return None if self.unpriced else self.cost
 
     @property

@@ -48,7 +48,7 @@ class Share(models.Model):
 
     @property
     def shared(self) -> Run | Study:
-        """The run or study that it shows."""
+        """Return the run or study that it shows."""
         found = self.run or self.study
         assert found is not None, "a constraint of the table sees to that"
         return found

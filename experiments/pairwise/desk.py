@@ -1,4 +1,4 @@
-"""Implements the desk protocol of `experiments.judging` for pairs of a trial."""
+"""Implement the desk protocol of `experiments.judging` for pairs of a trial."""
 
 from __future__ import annotations
 

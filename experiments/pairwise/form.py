@@ -1,4 +1,4 @@
-"""The form of New trial: parses it, explains its errors, and drafts the pairs."""
+"""Parse the form of New trial, explain its errors, and draft the pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the pairs to offer, the order of the two labels, and the exemplars to show.
+"""Choose the pairs to offer, the order of the two labels, and the exemplars to show.
 
 The order of the labels is drawn for each judge. A repeated pair has the opposite order.
 """

@@ -81,7 +81,7 @@ class ItemRow:
 
     @property
     def people(self) -> list[tuple[User, str, Review]]:
-        """The people who work on the item, each with a state: "submitted", "reviewing", "lapsed" or "declined".
+        """Return the people who work on the item, each as "submitted", "reviewing", "lapsed" or "declined".
 
         People who only opened the item some time ago do not count.
         """
@@ -100,7 +100,7 @@ class ItemRow:
 
     @property
     def lines(self) -> list[tuple[rubric.RubricLine, list[int | None], bool]]:
-        """The criteria, the scores, and whether these differ by 2 or more."""
+        """Return the criteria, the scores, and whether these differ by 2 or more."""
         found = []
         for line in rubric.LINES:
             scores = [getattr(review, line.name) for review in self.opinions]

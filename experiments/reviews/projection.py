@@ -1,4 +1,4 @@
-"""Projects the verdict of a run from its reviews. Nothing else writes `Run.verdict` and its figures.
+"""Project the verdict of a run from its reviews. Nothing else writes `Run.verdict` and its figures.
 
 Submitted reviews count if their item is complete or its queue is closed, the newest of each reviewer. The verdict is
 the one that more than half of them share, else "split". A final verdict overrides it. `blindness` decides who may

@@ -1,4 +1,4 @@
-"""Filters and sorts queues by a query, and reads what their columns show. Used by the Review page, exports and the
+"""Filter and sort queues by a query, and read what their columns show. Used by the Review page, exports and the
 API."""
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _run_out(names: SystemNameMasker, run: Run) -> RunOut:
 
 
 def read_out(pk: int, viewer: User) -> RunOut:
-    """A run; its verdict and its system as the viewer may see them."""
+    """Return a run, with its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
     found = _run_out(SystemNameMasker(viewer), row)
     _fill_verdicts([found], viewer)

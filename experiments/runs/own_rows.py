@@ -1,4 +1,4 @@
-"""Rows that people keep under a name, for themselves or for the team: saved views of lists, presets of new runs."""
+"""Rows that people store under a name, for themselves or for the team: saved views of lists, presets of new runs."""
 
 from __future__ import annotations
 

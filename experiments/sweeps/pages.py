@@ -67,8 +67,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address or from what was sent, with what the sweep would take; sent with `start`,
-    the sweep."""
+    """Show the form, filled in from the address or from what was sent, with what the sweep would use; start the sweep
+    if `start` was sent."""
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
@@ -147,7 +147,7 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
     toolsets.choices = [(each.key, each.label or each.key) for each in Toolset.objects.filter(available=True)]
     return {
         "models": models,
-        # Radio buttons, each with the fields of its own way of choosing units
+        # Radio buttons, each with the fields of its way of choosing units.
         "ways": [(option, [form[name] for name in _OWN.get(option.data["value"], ())]) for option in form["choose"]],
         "run_limits": [form[name] for name in _RUN],
         "worker": worker_status.has_worker(),

@@ -20,7 +20,7 @@ _COLUMNS = ("model", "layer", "unit")
 
 
 def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]:
-    """The units that the lines name, each once, of these layers of one model.
+    """Return the units that the lines name, each once, of these layers of one model.
 
     A first line may name the columns; without one, a line is unit, or layer and unit, or model, layer and unit. A unit
     is a number, a range of numbers as 8-12, or a name. Raises InvalidInput with the number of the line.

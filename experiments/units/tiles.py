@@ -64,7 +64,7 @@ class UnitTile:
 
     @property
     def activation(self) -> float | None:
-        """The activation of its first exemplar."""
+        """Return the activation of its first exemplar."""
         return self.pictures[0].activation if self.pictures else None
 
 

@@ -59,7 +59,7 @@ class Figure:
 
     @property
     def interval(self) -> Interval | None:
-        """The value with its interval on the axis of the plots; None without a value."""
+        """Return the value with its interval on the axis of the plots; None without a value."""
         return None if self.value is None else Interval.on(AXIS, self.value, self.low, self.high)
 
 

@@ -167,7 +167,7 @@ class QueryForm(LiveForm, LimitFields):
 
     @property
     def limits(self) -> list[BoundField]:
-        """The limits of a run, with its seed."""
+        """Return the limits of a run, and its seed."""
         return [self[name] for name in (*DEFAULT_LIMITS, "seed")]
 
     @property
@@ -244,7 +244,7 @@ class QueryForm(LiveForm, LimitFields):
             self.add_error(error.field, str(error))
 
     def _match_task(self, data: dict[str, Any]) -> None:
-        """A function is described, and nothing else is."""
+        """Refuse a task that does not suit the system: functions have their own."""
         mismatch = (
             tasks.explain_mismatch(data.get("task", tasks.DEFAULT_TASK), self.system_kind) if self.system_kind else ""
         )
@@ -252,7 +252,7 @@ class QueryForm(LiveForm, LimitFields):
             self.add_error("task", mismatch)
 
     def run(self, owner: User) -> Run:
-        """The run that a valid form asks for, not saved; `runs.actions` saves it."""
+        """Return the run that a valid form asks for, unsaved; `runs.actions` saves it."""
         data = self.cleaned_data
         options = {name: data[name] for name in OPTIONS if data[name]}
         options |= self._chosen.options if self._chosen else {}
@@ -344,7 +344,7 @@ def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, A
 
 
 def copy_values(run: Run) -> dict[str, Any]:
-    """The form's values for asking the same again."""
+    """Return the form's values for the same query again."""
     limits = {name: run.limits.get(name) for name in DEFAULT_LIMITS}
     options: dict[str, Any] = {name: run.options.get(name, "") for name in OPTIONS}
     options["ablation"] = "on" if options["ablation"] else ""  # as the form sends it

@@ -64,8 +64,8 @@ def page(request: HtmxRequest) -> HttpResponse:
 
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
-    """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
-    PermissionDenied for a run whose system the person is to judge unseen."""
+    """Return the values of an untouched form: those of a run to repeat, or a system that the address names. Raises
+    PermissionDenied for a run whose system the person has yet to judge blind."""
     for way in ("from", "like"):
         if run := _run_named(request.GET.get(way, "")):
             if SystemNameMasker(request.user).is_masked(run):

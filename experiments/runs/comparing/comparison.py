@@ -1,4 +1,4 @@
-"""Several runs side by side: what was asked and what came of it line by line, and their rounds by number.
+"""Compare several runs side by side: question, configuration and results line by line, and their rounds by number.
 
 Plain data for templates; changes nothing. The number of queries depends neither on the runs nor on their length.
 """
@@ -99,7 +99,7 @@ def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[Compariso
     names, seen = SystemNameMasker(viewer), verdicts.find_verdicts(runs, viewer)
     facts = [
         *FACTS[:2],
-        ("System", "system", names.of),  # not called the same before everybody
+        ("System", "system", names.of),  # not every viewer may see the name
         *FACTS[2:],
         ("Verdict", "text", lambda run: seen[run.pk].in_words if run.pk in seen else ""),
     ]
@@ -173,7 +173,7 @@ class ComparedRound:
 
 @dataclass(frozen=True)
 class Part:
-    """One matter of a round, for all runs."""
+    """One aspect of a round, for all runs."""
 
     name: str
     kind: str

@@ -26,7 +26,7 @@ MAX_CHOICES = 12
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """The comparison, or a way to choose what to compare."""
+    """Show the comparison, or a form to choose what to compare."""
     user = access.require(request)
     runs, base, problems = _read_runs(request.GET)
     context: dict[str, Any] = {

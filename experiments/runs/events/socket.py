@@ -1,4 +1,4 @@
-"""Streams one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
+"""Stream one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
 
 Connect, reload, reconnect, a lost bell, a late joiner: all are handled by `catch_up`. The bell only says when to look;
 every few seconds it looks anyway, so a dead Redis delays but hides nothing. Events are never taken from Redis.

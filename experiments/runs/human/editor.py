@@ -93,7 +93,7 @@ class Editor:
 
     @property
     def hidden(self) -> list[str]:
-        """Parts of a conclusion that the task does not ask for."""
+        """Return the parts of a conclusion that the task does not ask for."""
         return [name for name in NAMES if name not in {part.name for part in self.answer_fields}]
 
 

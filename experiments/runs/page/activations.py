@@ -56,7 +56,7 @@ class ActivationRow:
 
     @property
     def origins(self) -> str:
-        """How many images of each."""
+        """Return the number of images of each origin, in words."""
         return ", ".join(f"{count} {origin}" for origin, count in self.counts.items())
 
 

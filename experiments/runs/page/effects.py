@@ -44,7 +44,7 @@ GROUPS, VARIANTS = 24, 24
 
 
 def read_effects(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
-    """Both plots, and the originals with their variants."""
+    """Return both plots, and the originals with their variants."""
     found = read_evidence([run], "", run.exemplar_mean)
     drawn = scenes({card.image for edit in found.edits for card in (edit.before.card, edit.after.card)})
     groups: dict[str, list[Edit]] = defaultdict(list)
@@ -74,7 +74,7 @@ def _words(edit: Edit) -> str:
 
 
 def _draw_changes(groups: Mapping[str, Sequence[Edit]], within: tuple[float, float] | None) -> Plot | None:
-    """A row for each property, the largest mean change first; `within` lie the changes, if they do."""
+    """Draw a row for each property, the largest mean change first; `within` are the bounds of changes, if any."""
     rows = [
         ValueGroup(name, "edited", [_draw_change(edit) for edit in groups[name]]) for name in PROPERTIES if groups[name]
     ]
@@ -91,7 +91,7 @@ def _draw_change(edit: Edit) -> PlotValue:
 
 
 def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[ImageCard]]]:
-    """Each original once, with its variants, the largest change first."""
+    """Return each original once, with its variants, the largest change first."""
     groups: dict[str, list[Edit]] = defaultdict(list)
     for edit in edits:
         groups[edit.before.card.image].append(edit)

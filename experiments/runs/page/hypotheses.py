@@ -48,21 +48,22 @@ class HypothesisRow:
 
     @property
     def wordings(self) -> list[Hypothesis]:
-        """Earlier wordings, each where it was first used."""
+        """Return earlier wordings, each as first used."""
         found = {_normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
         found.pop(_normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
     def turns(self) -> list[Hypothesis]:
-        """Where the agent changed its mind, from open on."""
+        """Return the hypothesis at each change of its status, which begins as open."""
         listed = [each for _, each in sorted(self.by_round.items())]
         statuses = ["open", *(each.status for each in listed)]
         return [each for before, each in zip(statuses, listed, strict=False) if each.status != before][-TURNS:]
 
 
 def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """The matrix of the newest rounds, or of those before round `before`, and what bears on each hypothesis."""
+    """Return the matrix of the newest rounds, or of those before round `before`, and the evidence for each
+    hypothesis."""
     listed = run.hypotheses.order_by("round", "number")
     lists = {place: list(group) for place, group in groupby(listed, key=lambda each: each.round)}
     rows = trace_hypotheses(lists)
@@ -97,8 +98,8 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, float]:
-    """The AUC of the images with what a hypothesis says against those without, all that were logged before the reply
-    of each of these rounds. A round is left out while one side has no image."""
+    """Return by round the AUC of images with what a hypothesis says against those without, as logged before that
+    round's reply; rounds without images on both sides are left out."""
     effects = {}
     for place in rounds:
         # Only what the agent had seen before it replied.

@@ -46,7 +46,7 @@ def is_whole(params: Mapping[str, str]) -> bool:
 def render_pieces(
     run: Run, pieces: Sequence[Piece], names: SystemNameMasker, bearings: Bearings | None = None, *, sketched: bool
 ) -> list[tuple[Gap | None, list[SafeString]]]:
-    """Each piece as a gap, or as events in HTML; what the events are drawn with is looked up once for all."""
+    """Return each piece as a gap, or as events in HTML, drawn with the same number of queries for any number."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     drawn = rendering.render_events(run, events, names, sketched=sketched, bearings=bearings)
     html: dict[int, SafeString] = {event.seq: text for event, text in drawn}
@@ -57,7 +57,7 @@ def render_pieces(
 
 
 def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
-    """The page that the address names by number or by an event on it."""
+    """Return the page that the address names by number or by an event on it."""
     at, missing = window.asked_for(run, params)
     if at is not None:
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
@@ -68,7 +68,7 @@ def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> di
 
 
 def _as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
-    """An event as JSON, with what it says."""
+    """Return an event with its payload as JSON."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": payload}
     return json.dumps(data, indent=indent, ensure_ascii=False)
 

@@ -58,7 +58,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _draw_change(row: Preset) -> PresetForm:
-    """The form that renames or shares a preset."""
+    """Return the form that renames or shares a preset."""
     form = PresetForm(initial={"name": row.name, "shared": row.shared}, auto_id=f"id_{row.pk}_%s")
     form.fields["name"].label, form.fields["shared"].label = f"Name of {row.name}", "Shared"
     return form
