@@ -58,7 +58,7 @@ def address(names: Iterable[str], kind: str) -> str:
 
 
 def join_links(html: str) -> str:
-    """Replace the links to style sheets and scripts by one of each, but for a blocking script."""
+    """Replace the links to style sheets and scripts, except blocking scripts, by one of each."""
     named: dict[str, list[str]] = {"css": [], "js": []}
 
     def take(found: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "tag": ("Tag", "Tagged {count}."),
     "untag": ("Untag", "Took the tag off {count}."),
 }
-"""Name of an action -> its verb, and what says that it was done."""
+"""Name of an action -> its verb, and the message afterwards."""
 PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new", "study": "study-add"}
 """Actions that lead to a page."""
 NUMBERED = frozenset({"compare", "study"})

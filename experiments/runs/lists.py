@@ -38,9 +38,9 @@ SORTS: Mapping[str, str] = {
     "verdict": "verdict_rank",
     "check": "label_check__pearson",
 }
-"""Name in the address -> what is sorted by; a minus before the name turns the order round."""
+"""Name in the address -> column; a minus before the name reverses the order."""
 MAY_LACK = frozenset({"best", "verdict", "check"})
-"""Of these, those that a run may have no value of."""
+"""Columns without a value in some runs."""
 
 
 @dataclass(frozen=True)
