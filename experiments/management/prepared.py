@@ -119,6 +119,7 @@ class ProgressLine:
         left = self.pace.tell_left(done, total, now)
         if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
+            # Return to the start of the line, and erase it.
             words = f"\r\033[K{what[:WIDEST]}: {done:,} of {total:,}{left}"
             print(words, end="" if self.open else "\n", file=sys.stderr, flush=True)
         elif not is_terminal and self.piped and now - self.shown > self.piped:
@@ -151,6 +152,7 @@ class _Pace:
 
     def tell_left(self, done: int, total: int, now: float) -> str:
         """Return the time left, as ", about 6 min left"; "" if it is unknown or short."""
+        # With another total, or less done than before, another piece of work has begun.
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now
         passed, went = now - self._begun, done - self._first
