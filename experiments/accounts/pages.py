@@ -111,6 +111,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         throttle.clear_tries(tried)
         form.save()
+        # Without it, the new password would sign this browser out as well
         update_session_auth_hash(request, actor.person)
         sessions.end_all(actor.person, but=request.session.session_key)
         audit.record(actor, Verb.PASSWORD_CHANGED, actor.person)

@@ -54,6 +54,7 @@ def receive_identity(request: HttpRequest, identity: Identity, started: dict[str
             if not Member.objects.filter(user=person).exists():
                 return render(request, "accounts/no_role.html")
             return redirect(started["next"] or "overview")
+    # Another request made the same account or connection at this moment.
     except IntegrityError:
         return _refuse_interrupted(request)
 
@@ -119,6 +120,7 @@ def _create_account(request: HttpRequest, identity: Identity, invitation: Invita
 def _get_verified_email(claims: dict[str, Any]) -> str:
     """Return the address if the provider has verified it; else ""."""
     email = claims.get("email")
+    # Some providers send the text "true".
     if not isinstance(email, str) or claims.get("email_verified") not in (True, "true") or len(email) > 254:
         return ""
     try:

@@ -59,13 +59,11 @@ BROKEN = (
 
 
 class _Session(OAuth2Session):  # type: ignore[misc]
-    """Authlib's session, for a provider whose addresses answer themselves, and briefly.
-
-    A redirect could carry the client's secret to another host.
-    """
+    """Authlib's session, for a provider that answers at its own addresses, and briefly."""
 
     def request(self, method: str, url: str, **options: Any) -> Response:
         """Return the whole answer. Raises ValueError for a redirect and for more than MAX_ANSWER."""
+        # A redirect could carry the client's secret to another host
         options |= {"allow_redirects": False, "stream": True}
         response: Response = super().request(method, url, **options)
         if response.is_redirect:

@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "unavailable": (503, "This is not possible at the moment"),
 }
 """Kind of problem -> status and title. The docs page explains each under #problem-KIND."""
+# Reversed, so that of kinds with the same status the first one wins
 OF_STATUS = {status: kind for kind, (status, _) in reversed(KINDS.items())}
 NOTHING = "There is nothing under this address, or nothing that you may see."
 CHALLENGE = 'Bearer realm="MAIA Web"'

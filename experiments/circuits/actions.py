@@ -112,6 +112,7 @@ def change_circuit(
 def delete_circuit(actor: Actor, pk: int) -> None:
     """Delete a circuit. Its units and their labels stay. Raises PermissionDenied for another person's."""
     row = lock_circuit(actor, pk)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.CIRCUIT_DELETED, row, members=row.members.count())
     row.delete()
 

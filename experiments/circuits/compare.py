@@ -81,6 +81,7 @@ def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple
     """Return the newest graphs of both circuits as they are now that share class, network and dataset."""
     if first.network != second.network:
         return None
+    # Reversed, so that the newest of several graphs with one question wins.
     by_question = {_question(each): each for each in reversed(_list_measured(second, two))}
     for each in _list_measured(first, one):
         if found := by_question.get(_question(each)):

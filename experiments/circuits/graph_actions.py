@@ -71,6 +71,7 @@ def _check_target(circuit: Circuit, typed: str) -> str:
     names = list(layer.names)
     if name in names:
         return name if names.count(name) == 1 else str(names.index(name))
+    # `isascii`, because `isdigit` is also true of digits that `int` refuses, such as ².
     if name.isascii() and name.isdigit() and len(name) < 10 and int(name) < layer.units:
         own = layer.name_of(int(name))
         return own if own and names.count(own) == 1 else str(int(name))

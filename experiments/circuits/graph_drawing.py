@@ -41,7 +41,7 @@ class DrawnNode:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """Corner of its picture."""
+        """Return the corner of its picture."""
         return self.x - _RADIUS, self.y - _RADIUS
 
 
@@ -114,6 +114,7 @@ def draw_graph(
     rows = max(by_column.values(), default=0)
     points = {}
     for at, (column, row) in enumerate(placed):
+        # A column with fewer members is centred.
         gap = (rows - by_column[column]) * _ROW / 2
         points[at] = (_LEFT + column * _COLUMN, _TOP + gap + row * _ROW + _RADIUS)
     ranked = rank_edges(report)

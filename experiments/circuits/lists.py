@@ -100,6 +100,7 @@ def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
 
 def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit | None:
     """Return the newest circuit with exactly these members."""
+    # Databases cannot compare sets: fetch the circuits with the first member, and compare here.
     first = members[0] if members else CircuitMember("", "", 0)
     some = {"members__model": first.model, "members__layer": first.layer, "members__number": first.unit}
     rows = list_circuits().filter(network=network, **some)[:MAX_CIRCUITS]

@@ -95,6 +95,7 @@ def _check_network(members: Sequence[CircuitMember], models: Sequence[VisionMode
 
 def _find_units(places: Sequence[tuple[Layer, int]]) -> Mapping[tuple[int, int], Unit]:
     """Return the rows of these units by layer and number; missing rows are created."""
+    # With `ignore_conflicts` Django sets no keys, so the rows are read afterwards.
     Unit.objects.bulk_create([Unit(layer=layer, number=number) for layer, number in places], ignore_conflicts=True)
     numbers: dict[int, list[int]] = {}
     for layer, number in places:

@@ -108,6 +108,7 @@ def list_checked(unit: Unit | None) -> list[CheckedMembers]:
     """Return what the checks of its labels found of the members, newest first."""
     if unit is None:
         return []
+    # An agent was told how its label did on the development images: that r proves nothing.
     rows = visible_to(LabelCheck.objects.filter(unit=unit, pearson__isnull=False)).exclude(split=DEVELOPMENT)
     found = [CheckedMembers.of(each) for each in rows.order_by("-pk")[:CHECKS]]
     return [each for each in found if each is not None]

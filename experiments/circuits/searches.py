@@ -84,6 +84,7 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
     if why := explain_unchangeable(layer):
         raise InvalidInput(f"No circuit can be found in {layer.name} of {layer.model.name}. {why}", "layer")
     known = _find_class_names(layer)
+    # `isascii`, because `isdigit` is also true of digits that `int` refuses, such as ².
     if known and target not in known and not (target.isascii() and target.isdigit() and int(target) < len(known)):
         raise InvalidInput(f"{layer.model.name} has no class “{target}”. Choose one such as {known[0]}.", "target")
     for name, value, most in (("images", question.images, MAX_IMAGES), ("seeds", question.seeds, MAX_SEEDS)):

@@ -17,7 +17,7 @@ register = template.Library()
 
 @register.inclusion_tag("units/chosen/of_unit.html", takes_context=True)
 def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
-    """Empty for units that cannot be in a circuit."""
+    """Show the circuits; nothing for units that cannot be in one."""
     if layer.kind not in MEMBER_KINDS:
         return {"target": None}
     rows, networks = lists.list_circuits_of(layer, number), {find_network(layer.model)}

@@ -172,7 +172,7 @@ def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Threa
         return anchors.read_anchor(run, usual), str(problem)
 
 
-# --- how many stand where -------------------------------------------------------------------------------------
+# --- numbers of comments --------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -171,6 +171,7 @@ def list_authors(row: models.Model, *verbs: Verb) -> list[int | None]:
 
 def _clean_detail(value: Detail) -> Detail:
     """Return a detail in a form that the JSON of every database accepts."""
+    # PostgreSQL refuses NaN and infinity, which JSON does not have.
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return clean_text(str(value), MAX_DETAIL_CHARS) if isinstance(value, str) else value

@@ -81,6 +81,7 @@ def _explain_circuit(run: Run) -> str:
     members = decode_members(run.options.get("members", ()))
     if problem := find_size_problem(members):
         return problem
+    # The number is computed from the members: if they disagree, the row was made or edited elsewhere.
     if (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
         return f"The number {run.unit} does not stand for these members of a circuit. Ask about the circuit again."
     rows = Layer.objects.filter(model__name__in={each.model for each in members}).select_related("model")
@@ -122,7 +123,7 @@ def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
 
 
 def _is_named(plugins: registry.Plugins, key: str) -> bool:
-    """True if it has a line of its own in the registry; a family has one line for all its members."""
+    """True if the registry lists this very key. A family, such as hf:, has one entry for all its members."""
     return key in plugins and not key.endswith(":")
 
 

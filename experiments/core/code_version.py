@@ -30,6 +30,7 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for folder in _CODE:
         for path in sorted((settings.BASE_DIR / folder).rglob("*.py")):
+            # The zero bytes mark where a name ends and where its content does.
             digest.update(str(path.relative_to(settings.BASE_DIR)).encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]

@@ -142,10 +142,7 @@ def end() -> None:
 
 @cache
 def redis() -> Redis:
-    """Return the connection pool of this process.
-
-    Threads that call it first at the same moment get one each. The pool is not owned by a client: a client that is
-    collected would close it while other threads read from it.
-    """
+    """Return this process's Redis client; threads that call it first at the same moment get one each."""
+    # A client that owns its pool closes it when it is collected, while other threads still read from it.
     bounds = {"socket_timeout": 2, "socket_connect_timeout": 1}
     return Redis(connection_pool=ConnectionPool.from_url(settings.REDIS_URL, decode_responses=True, **bounds))

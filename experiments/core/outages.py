@@ -40,6 +40,7 @@ _SQLITE = {
     sqlite3.SQLITE_PROTOCOL: _SILENT,
 }
 """Primary codes of SQLite that are an outage. Others are bugs of ours, such as a missing table."""
+# A lock timeout, a deadlock, a full disk.
 _POSTGRES = {"55P03": _LOCKED, "40P01": _LOCKED, "53100": "There is no room left on the disk of the database."}
 _TOO_COMPLEX = "54"
 """Class of PostgreSQL's error codes for a statement that is too large."""
@@ -80,6 +81,7 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 def _explain_database(error: Error) -> str:
     """Explain the database error in a sentence; "" if a statement of ours is wrong."""
     if (code := getattr(error.__cause__, "sqlite_errorcode", None)) is not None:
+        # The low byte is the primary code.
         return _SQLITE.get(code & 0xFF, "")
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return "" if state.startswith(_TOO_COMPLEX) else _POSTGRES.get(state, _SILENT)

@@ -119,6 +119,7 @@ def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: RowWriter) -> None
 
 
 def _keep_resumption(run: Run, _: record.Resumed, __: RowWriter) -> None:
+    # The run has no result until it ends again.
     run.reason, run.cancel_requested = "", False
     run.ended, run.conclusion, run.score, run.biases = None, {}, {}, []
 

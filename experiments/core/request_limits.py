@@ -75,6 +75,7 @@ class Bounded:
                 if answered or not explain_to_visitor(error):
                     raise
                 unread = {UNKEPT: error}
+        # Call the application once more, with an empty body, so that `BodyMiddleware` draws the answer.
         if unread and not answered:
             await self.app({**scope, **unread}, _nothing_more(), send)
 

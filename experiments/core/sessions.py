@@ -33,6 +33,7 @@ class SessionStore(DatabaseStore):
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         row = super().create_model_instance(data)
         assert isinstance(row, Session)
+        # A column, so that all sessions of a person can be ended.
         row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
         return row
 

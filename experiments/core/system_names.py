@@ -41,7 +41,7 @@ class SystemNameMasker:
 
     @cached_property
     def hidden(self) -> frozenset[Key]:
-        """The systems whose names are hidden from the viewer."""
+        """Return the systems whose names are hidden from the viewer."""
         rows = _list_hidden_runs(self.viewer).values_list("model", "layer", "unit")
         return frozenset((model, layer, unit) for model, layer, unit in rows)
 

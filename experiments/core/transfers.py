@@ -26,6 +26,7 @@ def move_file(path: Path, name: str) -> None:
         return
     target = _place(name)
     target.parent.mkdir(parents=True, exist_ok=True)
+    # `waiting_folder` is on the same disk, so the file is complete or absent.
     path.replace(target)
 
 

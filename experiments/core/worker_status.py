@@ -49,6 +49,7 @@ def alive_workers() -> list[dict[str, Any]] | None:
         reports = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
     except RedisError:
         return None
+    # A report may have expired between the two reads.
     return [
         json.loads(cast("str", report)) | {"silent": max(0.0, KEPT_SECONDS - left / 1000)}
         for report, left in reports

@@ -62,22 +62,22 @@ class RunAnswer:
     edit: Edit | None
     truth: str = ""
     unit: Layer | None = None
-    """The layer that lists the unit; None if it has no page, or is hidden."""
+    """The layer that lists the unit; None if it has no page or is hidden."""
     leading: Sequence[Hypothesis] = field(default=())
     function: FunctionEvidence | None = None
-    """Of a run on a function; its `contrast` is then the plot of its samples."""
+    """Set for a run on a function; `contrast` is then the plot of its samples."""
     rounds: Sequence[OutlineLine] = field(default=())
-    """Of an active run: its newest rounds."""
+    """Newest rounds of an active run."""
 
     @property
     def places(self) -> tuple[range, range]:
-        """Of an active run: the images still to come, for and against. The page reserves room for them."""
+        """Return a place for each image that an active run may still find, for and against: the page reserves room."""
         kept = 0 if self.run.has_ended else MAX_IMAGES
         return range(kept - len(self.best)), range(kept - len(self.against))
 
     @property
     def is_tested(self) -> bool:
-        """True if its labels say what the unit responds to, which a check can test; a verdict is no such label."""
+        """True if the labels say what the unit responds to; a check cannot test a task's verdict."""
         return bool(self.labels) and not tasks.find_task(self.run.task).gives_verdict
 
     @property
@@ -95,7 +95,9 @@ def read_answer(
     best = _choose_best(evidence, labelled=bool(labels))
     against, wrong = _find_against(evidence, best)
     layer = None if names.is_masked(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
+    # A run can be imported: its unit may have a number that the installed layer does not have.
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
+    # The name of a synthetic neuron in its layer is the truth; it is revealed only after the end of the run.
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
     function = None if run.takes_images else read_function(run, MAX_RECENT_SAMPLES)
@@ -141,6 +143,7 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedCard]) -> tuple[Seque
     showing, others = evidence.showing, evidence.others
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
+        # Without scenes, words of titles decide which images show the label: too unreliable to call an image wrong.
         weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
         return list_first_distinct(weakest, attrgetter("card.image"), MAX_IMAGES), 0
     middle = (showing.mean + others.mean) / 2

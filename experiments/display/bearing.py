@@ -33,6 +33,7 @@ EMPTY = frozenset(SAYING_NOTHING.split())
 
 def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
     """Return the agent's changes to hypotheses by hypothesis key, each with the experiments of the round before it."""
+    # The experiments of each round.
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
@@ -54,8 +55,7 @@ class Bearing:
     is_known: bool = False
     having: Sequence[Observation] = ()
     lacking: Sequence[Observation] = ()
-    """All images generated with and without what it says. Without exemplars, which were chosen by their activation,
-    and without edits, which are not independent images."""
+    """All images generated with and without what it says, without exemplars and edits."""
 
 
 def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
@@ -67,6 +67,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     if not any(wanted):
         return [Bearing() for _ in texts]
     rows = (
+        # A round may have changed nothing: the last round with experiments counts.
         image_cards.newest_logged(run, RECENT_IMAGES)
         .select_related("experiment")
         .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
@@ -101,6 +102,7 @@ def _sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, 
 
 
 def _is_drawn(row: Observation) -> bool:
+    # Exemplars were chosen by their activation, and edits are not independent of their original.
     return row.origin not in (Origin.EXEMPLAR, Origin.EDITED) and math.isfinite(row.activation)
 
 

@@ -1,9 +1,5 @@
-"""Draw image cards as HTML: raw, masked and as a heat map, with title, activation and bar; edits beside their
-original.
-
-A page shows a hundred. Each is one escaped string rather than a template with includes, which took most of a page's
-time. The style sheet decides by the page's `data-images` which picture is visible.
-"""
+"""Draw image cards as HTML: raw, masked and as a heat map, with title, activation and bar; edits beside their original.
+The style sheet decides by the page's `data-images` which picture is visible."""
 
 from __future__ import annotations
 

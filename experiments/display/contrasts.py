@@ -72,6 +72,7 @@ def _find_sides(
     stated: Sequence[StatedBias], images: Sequence[LoggedCard]
 ) -> tuple[Sequence[LoggedCard], Sequence[LoggedCard]]:
     """Return the images with the context of the first bias and those without, by the rules of its test."""
+    # Cards are told apart by identity: an image may be logged twice with equal values.
     by_card = {id(each.card): each for each in images}
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
     cards = {number: [each.card for each in some] for number, some in logged}
@@ -91,6 +92,7 @@ def _find_largest(images: Sequence[LoggedCard]) -> tuple[str, Sequence[LoggedCar
     for name, places in conditions.items():
         inside = [each for place, each in enumerate(read) if place in places]
         outside = [each for place, each in enumerate(read) if place not in places]
+        # Of a few images, d is often large by chance.
         if min(len(inside), len(outside)) < MIN_IMAGES:
             continue
         d = abs(standardize(*([each.card.activation for each in side] for side in (inside, outside))) or 0.0)

@@ -1,9 +1,5 @@
-"""Render a run's events, and the parts of the page that sum the run up, as HTML.
-
-The first load of the page and the consumer both use it; the browser only inserts the result. An event's root
-element has an id; if the page already has that id (an experiment whose result has come), the new element replaces
-it.
-"""
+"""Render a run's events, and the parts of the page that sum the run up, as HTML, for the first load and live viewers.
+If the page already has an element with the event's id, as of a running experiment, the new one replaces it."""
 
 from __future__ import annotations
 
@@ -93,6 +89,7 @@ def render_events(
     shown = list(events)
     around = _load_context(run, shown, names, bearings)
     around = replace(around, audience=audience, pictures=pictures, sketched=sketched)
+    # The card of the result shows everything that the card of the start does.
     if folded:
         shown = [each for each in shown if each.kind != "experiment" or each.number not in around.ended]
     return [(event, _draw(event, around)) for event in shown]
@@ -245,6 +242,7 @@ def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | N
     samples), and how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = list(run.hypotheses.filter(round=latest))
+    # Evidence up to now: `draw_strips` leaves out what was logged in the given round or later.
     asked = [ListedHypothesis(run.rounds + 1, each.text) for each in listed]
     run_scale = scale_of(run)
     strips = hypothesis_strips.draw_strips(run, asked, run_scale, bearings)

@@ -1,8 +1,8 @@
 """Collect the evidence for and against a label: the images that a unit's runs logged, sorted by whether they show
 what the label says, and the edits that changed the activation most.
 
-If the meaning of a label or the content of an image is unknown, images are sorted by the words of their titles, and
-the page makes no claim.
+If the meaning of a label or the content of an image is unknown, the words of titles decide, and the page makes no
+claim.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
     """Return the evidence of these runs; one query, and another if the label is understood."""
     everything = _list_logged(runs)
     edits = _edits_of(everything)
+    # Edits are not independent of their original: they are listed apart.
     edited = {edit.after for edit in edits}
     everything.sort(key=activation, reverse=True)
     exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
@@ -137,6 +138,7 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
     drawn = scenes([seen.card.image for seen in plain]) if read else {}
     shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
     showing = [seen for seen in plain if shown_by.get(seen.card.image)]
+    # `is False`: an image without a scene (None) belongs to neither side.
     others = [seen for seen in plain if shown_by.get(seen.card.image) is False]
     if not shown_by:
         showing, others = split_by_label(plain, label)
@@ -168,6 +170,7 @@ def _edits_of(everything: Sequence[LoggedCard]) -> list[Edit]:
     """Return the edits whose original the same run logged."""
     known = {(seen.run, seen.card.image): seen for seen in everything}
     pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]
+    # The same edit may be logged again: each pair counts once.
     edits = [Edit(before, after) for before, after in pairs if before and before.card.image != after.card.image]
     return list({(edit.before.card.image, edit.after.card.image): edit for edit in edits}.values())
 

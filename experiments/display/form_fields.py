@@ -1,4 +1,4 @@
-"""Fields of forms beyond Django's own: numbers as text, and forms that are checked while they are filled in."""
+"""Define form fields that Django lacks: numbers as text, and forms that are checked while they are filled in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.display.number_format import count_noun
 
 
 class NumberText(forms.TextInput):
-    """A number as text: what was typed stays, even if it is none. Phones show their digits."""
+    """A number as text, so that a wrong entry stays for correction; phones show their digits."""
 
     def __init__(self, attrs: dict[str, str] | None = None) -> None:
         super().__init__({"inputmode": "numeric", "autocomplete": "off", **(attrs or {})})
@@ -37,7 +37,7 @@ class LiveForm(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field."""
+        """Return sentences that name the field."""
         return [
             f"{self[name].label}: {message}" if name in self.fields else str(message)
             for name, messages in self.errors.items()

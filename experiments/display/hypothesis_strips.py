@@ -1,5 +1,5 @@
-"""Draw for each hypothesis how far images with and without what it says differ: two rows of strokes on the run's
-scale, the AUC and the numbers of images. It is small, since a transcript lists each hypothesis in every round."""
+"""Draw for each hypothesis how far images with and without what it says differ: two rows of strokes on the run's scale,
+the AUC and the numbers of images. A transcript lists each hypothesis in every round, so it is small."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def draw_strips(
     texts = list(dict.fromkeys(each.text for each in listed if each.text not in known))
     if texts:
         known.update(zip(texts, bearing.images(run, texts), strict=True))
+    # Evidence is found once for each text and then cut at the round of each list.
     rounds = {row.pk: row.experiment.round for each in known.values() for row in (*each.having, *each.lacking)}
     drawn = {each: _draw_strip(known[each.text], each.round, rounds, scale) for each in listed}
     return {each: strip for each, strip in drawn.items() if strip}

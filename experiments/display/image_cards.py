@@ -137,8 +137,7 @@ def list_first_distinct(ordered: Iterable[T], image: Callable[[T], str], count: 
 def gather_edits(
     listed: Sequence[LoggedCard], originals: Mapping[tuple[int, str], ImageCard]
 ) -> list[LoggedCard | EditedImage]:
-    """Group edits with their original from `originals`, by run and key, at the position of the first edit. The
-    original is then not listed by itself as well."""
+    """Group edits with their original from `originals`, by run and key, at the position of the first edit."""
     found: dict[tuple[int, int, str], LoggedCard | list[LoggedCard]] = {}
     edited = {(each.run, each.card.original) for each in listed if each.card.change is not None}
     for place, each in enumerate(listed):
@@ -147,6 +146,7 @@ def gather_edits(
             group = found.setdefault((each.run, each.experiment, each.card.original), [])
             assert isinstance(group, list)
             group.append(each)
+        # An original that is shown beside its edits is not listed by itself as well.
         elif (each.run, each.card.image) not in edited & originals.keys():
             found[each.run, each.experiment, f"alone {place}"] = each
     return [
@@ -160,6 +160,7 @@ def find_originals(listed: Sequence[LoggedCard]) -> dict[tuple[int, str], ImageC
     edits = [each for each in listed if each.card.original and each.card.change is not None]
     if not edits:
         return {}
+    # Newest first: the first log of an image is the last row, and stays in the dictionary.
     rows = Observation.objects.filter(
         run__in={each.run for each in edits}, image__in={each.card.original for each in edits}
     ).order_by("-pk")

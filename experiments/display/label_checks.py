@@ -116,13 +116,13 @@ class CheckFigures:
 
 
 def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
-    """Return the figures of a check for a card. Pass `ceiling`, which reveals whether the label is right, only if
-    the viewer may know."""
+    """Return the figures of a check for a card; with `ceiling`, for viewers who may know if the label is right."""
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
     if natural and natural.expected and (positives := count_positives(natural)) < MIN_POSITIVES:
         return CheckFigures(why=f"Too few positives: {positives} of {natural.images:,} unseen images show it.")
+    # The ceiling is the score of the truth: beside it, a viewer sees whether the label is right.
     known = natural.ceiling if natural and ceiling else None
     drawn = _draw_figures(check, known)
     return CheckFigures(drawn, ceiling=known.pearson if known else None, remark=describe_split(check) if drawn else "")
@@ -213,6 +213,7 @@ def _read_part(data: Any, shape: type[T]) -> T | None:
     hints = {each.name for each in fields(shape)}  # type: ignore[arg-type]
     fitting: dict[str, Any] = {}
     for name in hints & data.keys():
+        # Older results lack fields or have other types: each field is read separately, so that the rest survives.
         try:
             msgspec.convert({name: data[name]}, shape)
         except msgspec.ValidationError:

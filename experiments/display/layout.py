@@ -1,8 +1,5 @@
-"""Provide the frame of every page: the menu, the user and their role, the numbers of active and waiting runs, and
-the sandbox warning.
-
-A context processor. Users without a role and anonymous visitors get an empty frame.
-"""
+"""Provide the frame of every page: the menu, the user and their role, the numbers of active and waiting runs, and the
+sandbox warning. Users without a role and anonymous visitors get an empty frame."""
 
 from __future__ import annotations
 
@@ -147,7 +144,7 @@ def counts(user: Any) -> Mapping[str, str]:
     rows = Run.objects.filter(status__in=[*ACTIVE, Status.WAITING]).order_by()
     found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
-    # The number of items waiting for this person's review; "" for none. It is not counted beyond a maximum.
+    # Not counted beyond the maximum: the query runs for every page.
     count = blindness.waiting(user)[: COUNTED + 1].count()
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",

@@ -89,12 +89,13 @@ class LogEntry:
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
-    """Return the entries of a result, then its unlogged images. An edit finds its original in its own entry, or
-    among those logged `earlier`. The original is not listed by itself as well, even in another entry."""
+    """Return the entries of a result, then its unlogged images, with edits beside their original."""
     found = []
+    # An original that is shown beside its edits is not listed by itself as well, even in another entry.
     beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
         cards = [ImageCard.from_log(logged) for logged in entry.observations]
+        # An original in the edit's own entry was measured with it: it goes before one logged earlier.
         known = {**earlier, **{card.image: card for card in cards}}
         edits: dict[str, list[ImageCard]] = {}
         for card in cards:
@@ -118,6 +119,7 @@ def originals(run: Run, results: Sequence[ExperimentEnded]) -> dict[str, ImageCa
     wanted = {each.original for result in results for each in result.observations if each.original}
     if not wanted:
         return {}
+    # The first log, also if a later experiment measured the image again.
     logs = run.observations.filter(image_id__in=wanted).order_by().values("image")
     firsts = logs.annotate(first=Min("pk")).values("first")
     return {row.image_id: ImageCard.from_row(row) for row in Observation.objects.filter(pk__in=firsts)}

@@ -41,7 +41,7 @@ class Filter:
     blank: str = "Any"
     hint: str = ""
     input: str = "text"
-    """Of a typed field: text, numeric or date."""
+    """Kind of a typed field: text, numeric or date."""
     needs: str = ""
     """Name of the filter that must be chosen before."""
     in_fields: bool = True
@@ -150,6 +150,7 @@ def sort_rows(found: Narrowed, asked: str, sorts: Mapping[str, Any], usual: str)
         asked = ""
     sort = asked or usual
     column = sorts[sort.removeprefix("-")]
+    # Unknown values come last in both directions; databases disagree about their place.
     turned = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
     return Narrowed(found.rows.order_by(turned, "-pk"), found.values, problems, sort)
 
@@ -205,6 +206,7 @@ def since_day(column: str) -> Condition:
 
 def until_day(column: str) -> Condition:
     """Return a condition for rows of this day or earlier. It raises InvalidInput."""
+    # The end is the start of the next day: a bound at 23:59 would lose its last minute.
     return lambda text: Q(**{f"{column}__lt": parse_day_end(text)})
 
 
@@ -214,6 +216,7 @@ def contain_words(column: str) -> Condition:
     def condition(text: str) -> Q:
         if len(text) > WORDS_CHARS:
             raise InvalidInput(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+        # Each word for itself: their order in the text does not matter.
         found = Q()
         for word in text.split():
             found &= Q(**{f"{column}__icontains": word})

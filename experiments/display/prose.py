@@ -1,7 +1,6 @@
-"""Render untrusted text and programs as safe HTML, for template filters. Knows no events and no pages.
+"""Render untrusted text and programs as safe HTML, for template filters.
 
-A model's text is Markdown without HTML, links or images: it can format text and nothing else. People's text is not
-Markdown: paragraphs, links, `code`, and names of mentioned people.
+A model's text is Markdown. People's text is paragraphs, links, `code`, and names of mentioned people.
 """
 
 from __future__ import annotations
@@ -53,6 +52,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 @cache
 def markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _render_fence})
+    # A model's text is untrusted: a link or an image in it could lead readers, or their browsers, anywhere.
     return parser.enable("table").disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
 
 
@@ -81,6 +81,7 @@ def render_words(text: str, names: Collection[str] = ()) -> SafeString:
 def _render_line(line: str, names: Collection[str]) -> str:
     """Render a line; all but links, code and names stays as written."""
     html, end = "", 0
+    # Text between pieces is escaped here, pieces in `_render_piece`.
     for match in PIECE.finditer(line):
         html += escape(line[end : match.start()]) + _render_piece(match, names)
         end = match.end()
@@ -91,6 +92,7 @@ def _render_piece(match: re.Match[str], names: Collection[str]) -> str:
     if code := match["code"]:
         return f"<code>{escape(code)}</code>"
     if link := match["link"]:
+        # The full stop of a sentence does not belong to its link.
         address = link.rstrip(AFTER_A_LINK)
         rest = escape(link[len(address) :])
         return f'<a href="{escape(address)}" rel="nofollow noopener noreferrer">{escape(address)}</a>{rest}'

@@ -114,8 +114,9 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
 def _find_best_images(run: Run, numbers: Iterable[int]) -> dict[int, str]:
     """Return number of a round -> thumbnail path of its strongest image. One query."""
     logged = Observation.objects.filter(experiment__run=run, experiment__round__in=list(numbers))
+    # Ascending: of a round's experiments, the strongest image comes last and stays in the dictionary.
     best = logged.filter(activation=F("experiment__best_activation")).order_by("activation", "-pk")
-    keys = dict(best.values_list("experiment__round", "image_id"))  # the strongest of a round's several experiments
+    keys = dict(best.values_list("experiment__round", "image_id"))
     return {number: ImageUrls.of(key).tiny for number, key in keys.items()}
 
 

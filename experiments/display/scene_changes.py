@@ -34,7 +34,7 @@ def name_change(before: Scene, after: Scene) -> str:
         for one, other in zip(before.things, after.things, strict=True):
             found |= {name for name in ("noun", "colour", "size") if getattr(one, name) != getattr(other, name)}
         places = [[(each.x, each.y, each.on) for each in scene.things] for scene in (before, after)]
-        # An object that is made larger is moved if it would not fit.
+        # A place counts only if nothing else changed: an object that grows also moves if it would not fit.
         if not found and places[0] != places[1]:
             found.add("place")
     if len(found) > 1:

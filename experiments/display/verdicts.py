@@ -63,6 +63,7 @@ def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verd
     if not rows:
         return {}
     keys = [run.pk for run in rows]
+    # People who still have to judge a run blind must not learn its verdict.
     hidden = set(Run.objects.filter(blindness.has_hidden_verdict(viewer), pk__in=keys).values_list("pk", flat=True))
     corrected = corrections(Q(item__run__in=[key for key in keys if key not in hidden]))
     found = {}
@@ -98,6 +99,7 @@ def of_unit(model: str, layer: str, unit: int, viewer: User) -> list[Correction]
 def filter_by_verdict(text: str, viewer: User | None) -> Q:
     """Return a filter for runs whose verdict, as this person may see it, is `text`, one of CHOICES."""
     hidden = blindness.has_hidden_verdict(viewer)
+    # A hidden verdict counts as none, so that filtering does not reveal it.
     if text == UNREVIEWED:
         return Q(verdict="") | hidden
     if text == REVIEWED:

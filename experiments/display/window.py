@@ -1,7 +1,6 @@
 """Choose which events of a transcript a page draws.
 
-All of an ordinary run; of a long one the first, the last, and those around a linked event. Between them are gaps,
-which the reader fills from either side. Spans begin and end with whole rounds if possible.
+All of an ordinary run; of a long one the first, the last, and those around a linked event, with gaps between them.
 """
 
 from __future__ import annotations
@@ -82,6 +81,7 @@ def fill_gap(run: Run, gap: Gap, from_below: bool) -> list[Piece]:
 
 def _list_pieces(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
     """Return the events of these spans in order, with the gaps between them and the bounds. One query."""
+    # Read a little more on both sides, to find where rounds begin and end.
     wide = [span.within(bounds).wider(SLACK).within(bounds) for span in spans]
     wanted = reduce(or_, (Q(seq__range=(span.first, span.last)) for span in wide))
     events = list(run.events.filter(wanted).order_by("seq"))

@@ -66,6 +66,7 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
     """Stop it after its current step, and stop rounds of its runs from starting. Measurements are kept; `resume`
     continues."""
     _require_own(actor, evaluation)
+    # Locked: a worker may change the job at the same moment
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
         raise StateConflict("This evaluation is not running, so there is nothing to stop.")
@@ -74,6 +75,7 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
     else:
         job.stop_requested = True
     job.save(update_fields=["status", "result", "stop_requested"])
+    # A running one is announced by its worker, once it has stopped
     if job.status == JobStatus.STOPPED:
         outbox.announce_evaluation(evaluation, job.status)
     of_evaluation.hold(evaluation, f"Its evaluation was stopped by {actor.name}.")
@@ -199,7 +201,7 @@ def delete(actor: Actor, evaluation: Evaluation) -> None:
 
 
 def _require_own(actor: Actor, evaluation: Evaluation) -> None:
-    """Only its owner and admins may change it, if they may start evaluations."""
+    """Refuse all but its owner and admins, if they may start evaluations."""
     actor.require(STARTS)
     actor.require_own("started this evaluation", evaluation.owner_id)
 

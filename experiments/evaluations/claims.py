@@ -189,6 +189,7 @@ def _read_circuit_trial() -> list[OwnFigure]:
     """Return people's preference in the newest closed trial of circuits with labels of the agent and of people."""
     rows = PairwiseTrial.objects.filter(closed__isnull=False, pairs__unit__members__isnull=False).order_by("-pk")
     wanted = {AGENT, PERSON}
+    # The join repeats a trial for each of its pairs.
     trial = next((row for row in rows.distinct() if wanted <= set(row.sources)), None)
     if trial is None:
         return []

@@ -96,7 +96,7 @@ class NewEvaluation(LiveForm):
         super().__init__(None if untouched else typed, initial=typed.dict())
         sources = cast("forms.MultipleChoiceField", self.fields["source"])
         sources.choices = offer_counted((each.key, each.words, each.labels) for each in listed)
-        # What is not among them is told by name in `_check_autoencoders`
+        # All are choices here: `_check_autoencoders` names the unknown ones
         asked = [str(each) for each in data.getlist("autoencoders")]
         cast("forms.MultipleChoiceField", self.fields["autoencoders"]).choices = [(each, each) for each in asked]
 

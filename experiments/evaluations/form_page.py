@@ -21,8 +21,8 @@ _ALWAYS = ("units", "seed")
 
 
 def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
-    """Describe the fields for a kind and return those that it asks for, in groups. Checks the form first: what it
-    offers on the page is no part of the check."""
+    """Describe the fields for a kind and return those that it asks for, in groups."""
+    # Check the form first: what the page offers is no part of the check
     form.is_valid()
     _describe(form, kind)
     backbones = _list_backbones()
@@ -82,7 +82,7 @@ def _offer_suiting(rows: QuerySet[Any]) -> list[tuple[str, str]]:
 
 
 def _list_backbones() -> list[tuple[str, str, bool]]:
-    """Value, words and whether the price is unknown, of each backbone that works by itself with each of its models."""
+    """Return (value, words, True if its price is unknown) for each backbone that works by itself and its models."""
     found: list[tuple[str, str, bool]] = []
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
         label = row.label or parts.label_backbone(row.key)

@@ -48,7 +48,7 @@ ORDERS = ("worst", "position")
 
 def evaluations_from(params: Mapping[str, str]) -> Narrowed:
     """Return the evaluations that an address selects, the newest first; see `with_progress`."""
-    # Named, for Django leaves out a model's own order where rows are counted in groups
+    # Named: Django drops a model's default order in a query that groups rows
     rows = with_progress(Evaluation.objects.all()).order_by("-created", "-pk")
     return narrow_down(rows, params, FILTERS)
 
@@ -123,6 +123,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     rows = narrow_down(rows, params, ITEM_FILTERS).rows
     if params.get("group", "").strip():
+        # The group of a label that a person still writes may give the answer away
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":
         return rows.order_by("position")
@@ -137,6 +138,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
 
 def _order_by(name: str) -> Any:
     column = F(name.removeprefix("-"))
+    # Unknown values come last in both directions; databases disagree about their place.
     return column.desc(nulls_last=True) if name.startswith("-") else column.asc(nulls_last=True)
 
 

@@ -85,6 +85,7 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
+    # A `kind` alone only chooses the fields: there is nothing to check yet
     asked = sent or ("kind" in given and len(given) > 1)
     form = NewEvaluation(given, listed, untouched=not asked)
     if sent:

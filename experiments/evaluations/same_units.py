@@ -96,7 +96,7 @@ def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place,
 
 
 def _estimate_mean(values: Sequence[float]) -> Estimate:
-    """The mean with Student's 95 % interval; without one of fewer than `MIN_UNITS` values."""
+    """Return the mean with Student's 95 % interval, or without one for fewer than `MIN_UNITS` values."""
     mean, n, ends = fmean(values), len(values), bound_mean(values)
     if n < MIN_UNITS or ends is None:
         return Estimate(mean, n=n, why=f"{n} units in common are too few for an interval: it takes {MIN_UNITS}")

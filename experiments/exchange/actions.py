@@ -110,6 +110,7 @@ def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping
             named = {"owner": options["owner"]} if options.get("owner") else {}
             job = start_job(actor, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
+            # Inside the transaction: a worker sees the import only once its file is there.
             transfers.move_file(Path(waiting), row.place)
         return row
     finally:

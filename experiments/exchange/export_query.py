@@ -146,6 +146,7 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
     """Return the non-empty fields by name. Raises ExchangeError for an unknown field."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
+        # A field may be repeated, as in run=1&run=2
         words = ",".join(value.strip() for value in values if value.strip())
         if words and name not in LOOKS:
             if name not in KNOWN[what]:
@@ -269,6 +270,7 @@ class Agreement:
     queues: tuple[ReviewQueue, ...]
     viewer: User
 
+    # Imported here: pages without figures start without NumPy
     def count(self) -> int:
         from experiments.reviews.agreement.ratings import LINES
 

@@ -115,5 +115,5 @@ def _list_filters(what: ExportSubject) -> Iterable[Filter]:
 
 
 def _list_rows(model: Any, column: str) -> list[Choice]:
-    """The newest rows by their number."""
+    """Return the newest rows as choices by number."""
     return [(str(pk), name) for pk, name in model.objects.order_by("-pk").values_list("pk", column)[:100]]

@@ -62,7 +62,7 @@ class ImportForm(forms.Form):
 
     @property
     def typed(self) -> dict[str, str]:
-        """The values of a valid form."""
+        """Return the values of a valid form."""
         return {name: text for name, text in self.cleaned_data.items() if name != "file"}
 
     def check(self) -> dict[str, str]:
@@ -187,6 +187,7 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = _layer_and_unit(name)
+    # Where the form names the layer, only the unit comes from the file's name
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 

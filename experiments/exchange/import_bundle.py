@@ -88,6 +88,7 @@ def bundle(
         for folder in folders:
             try:
                 taken.append(_run_in(archive, folder, source, laboratory, progress))
+            # Each run has its own transaction: those before a bad one stay
             except ExchangeError as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise ExchangeError(f"{error}{before}") from None
@@ -244,8 +245,7 @@ def _link_parent(run: Run) -> None:
 
 
 def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
-    """Save the label check of a run, if its unit is in the catalogue. It gets its own key, so that an imported result
-    never passes for one measured here."""
+    """Save the label check of a run, if its unit is in the catalogue."""
     if (unit := find_unit_of(run)) is None:
         return
     status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
@@ -253,6 +253,7 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     known = {name: told[name] for name in ("text", "dataset", "split")}
     known |= {"seconds": told["seconds"] or 0.0, "status": status}
     found = strip_unstorable({"result": told["result"]})["result"]
+    # With a different key, an imported result never passes for one that was measured here.
     run.label_check, _ = LabelCheck.objects.update_or_create(
         key=sha256(f"imported {identity}".encode()).hexdigest(),
         defaults={**known, **figures, "unit": unit, "result": found, "options": {"imported": True}},
@@ -288,8 +289,8 @@ def _save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
         for model, name, number in each.units:
             if (layer := layers.get((model, name))) and number < layer.units:
                 pairs.add((label.pk, (layer.pk, number)))
-    # Create missing units
     places = {place for _, place in pairs}
+    # Another request may be creating the same unit; with `ignore_conflicts` Django sets no keys, so they are read.
     fresh = [Unit(layer_id=layer, number=number) for layer, number in sorted(places)]
     Unit.objects.bulk_create(fresh, ignore_conflicts=True, batch_size=AT_ONCE)
     known = Unit.objects.filter(layer__in={layer for layer, _ in places}, number__in={number for _, number in places})

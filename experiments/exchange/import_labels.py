@@ -79,7 +79,7 @@ class _Catalogue:
     """Layers of the model given in the form, and of models that our own export names."""
 
     def __init__(self, model: str) -> None:
-        """Raises ExchangeError if no layer of the model is known."""
+        """Read the layers of a model. Raises ExchangeError if none is known."""
         self._model = model
         self._layers = {model: _layers_of(model)}
 
@@ -142,6 +142,7 @@ def _layers_of(model: str) -> dict[str, Layer]:
     if not layers:
         there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
         raise ExchangeError(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
+    # A name wins over an equal path
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
 
 
@@ -149,6 +150,7 @@ def save(
     found: Mapping[tuple[int, int], Sequence[LabelLine]], source: str, layers: Mapping[int, Layer], progress: Progress
 ) -> tuple[int, int]:
     """Save new labels, in the current transaction. Return (number saved, number that already existed)."""
+    # With `ignore_conflicts` Django sets no keys, so the units are read afterwards.
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
     units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
     for unit in units.values():

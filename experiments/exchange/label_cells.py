@@ -57,6 +57,7 @@ def read_labels(cell: str) -> list[tuple[str, dict[str, float]]]:
     text = cell.strip()
     # Lists that pandas wrote with repr()
     if text.startswith("[") and text.endswith("]"):
+        # `literal_eval` runs no code, but deep nesting exhausts memory or stack
         try:
             listed = ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):

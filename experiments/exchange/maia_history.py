@@ -72,8 +72,7 @@ class HistoryImages:
             raise ExchangeError(
                 f"{where}: the image is {shorten_value(url)}. Only those within the file, as data URLs, are read."
             )
-        # Base64 uses 4 characters for 3 bytes
-        # Before decoding, which would allocate the memory
+        # Before decoding, which would allocate the memory; base64 uses 4 characters for 3 bytes
         if len(data) > IMAGE * 4 // 3:
             raise ExchangeError(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:

@@ -23,6 +23,7 @@ def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> 
         changed = {name: type(getattr(content, name))() for name in event.row.hidden.get(audience, ())}
         if not show_names:
             changed |= {name: _remove_names(name, content) for name in event.row.people if name not in changed}
+        # A copy: the caller's events keep their names
         shown = Event(run=event.run, seq=event.seq, kind=event.kind, payload=event.payload, time=event.time)
         shown.content = replace(content, **changed)
         found.append(shown)

@@ -40,7 +40,7 @@ CHECK_FIGURES = (
     *("pearson", "pearson_low", "pearson_high", "p_value", "auprc", "auprc_low", "auprc_high"),
     *("base_rate", "generated_auc"),
 )
-"""Figures of a label check that have columns of their own."""
+"""Figures of a label check that have columns."""
 
 
 _Figure = Annotated[float, Meta(ge=-HIGHEST, le=HIGHEST)] | None
@@ -117,7 +117,7 @@ class RunDetails:
 
 
 def decode_details(data: Json) -> RunDetails:
-    """Raises ExchangeError, also for more units in all than are taken."""
+    """Decode run.json apart from its query. Raises ExchangeError, also for too many units in all."""
     told = decode(data, _Details, "run.json")
     if (count := sum(len(each.units) for each in told.labels)) > MAX_LABELLED:
         raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
@@ -135,7 +135,7 @@ def decode_details(data: Json) -> RunDetails:
 
 
 def _read_parent(given: Any) -> dict[str, Any]:
-    """Empty where there is none, or it cannot be told from others."""
+    """Return the parent; empty if there is none, or if it has no identity."""
     if not given:
         return {}
     told = decode(given, _Parent, "run.json: parent")
@@ -143,20 +143,20 @@ def _read_parent(given: Any) -> dict[str, Any]:
 
 
 def _read_check(given: Any) -> dict[str, Any]:
-    """What a bundle tells of a check: its text, figures that are numbers or null, and what it found."""
+    """Return the text, figures and details of a label check."""
     found: dict[str, Any] = msgspec.to_builtins(decode(given, _Check, "run.json: check"))
     split, result = found["split"], found["result"]
     return found | {"split": PROBE if split == PROBE else "", "result": result if isinstance(result, dict) else {}}
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
-    """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
+    """Check limits: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
     decode(given, _Limits, where)
     return dict(given)
 
 
 def options(given: Any) -> dict[str, Any]:
-    """Options of a run: a few short words and numbers. Raises ExchangeError."""
+    """Check the options of a run: a few short words and numbers. Raises ExchangeError."""
     wanted: Any = Annotated[dict[_FieldName, Any], Meta(max_length=MAX_OPTIONS)]
     found: dict[str, Any] = decode(given, wanted, "run.json: options")
     for name, value in found.items():
@@ -205,6 +205,7 @@ def require_field(data: Json, name: str, kind: type) -> Any:
 
 
 def is_number(value: Any) -> bool:
+    # A bool is an int in Python
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -214,7 +215,7 @@ def parse_time(data: Json, name: str) -> datetime | None:
 
 
 def check_time(value: Any, where: str) -> datetime:
-    """Raises ExchangeError for what is no time with a zone."""
+    """Return a time with its zone. Raises ExchangeError for anything else."""
     if not is_time(value):
         raise build_type_error(where, value, "no time such as 2026-01-31T12:00:00+00:00")
     return datetime.fromisoformat(value)

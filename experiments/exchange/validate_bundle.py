@@ -158,6 +158,7 @@ def check_page(archive: Archive, folder: str) -> None:
     """Check the hash of run.html, which is not used otherwise."""
     name = f"{folder}run.html"
     if name in archive.members:
+        # At its end, `chunks` compares the hash
         for _ in archive.chunks(name):
             pass
 
@@ -166,7 +167,7 @@ def check_page(archive: Archive, folder: str) -> None:
 
 
 def _check_payload(kind: str, payload: Json) -> None:
-    """Raises ValueError, and ExchangeError for invalid limits and options."""
+    """Check the payload of an event. Raises ValueError, and ExchangeError for invalid limits and options."""
     _check_value(payload, "payload")
     for name in COUNTS:
         if not 0 <= (payload.get(name) or 0) <= HIGHEST:

@@ -44,6 +44,7 @@ def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREV
     """Return a small WebP; until a worker has made it, a larger file. Raises Http404 if no such image is stored."""
     if size not in SIZES:
         raise Http404(f"Thumbnails are {', '.join(map(str, SIZES))} pixels wide, not {size}.")
+    # A larger file replaces a missing thumbnail only until a worker has made it: browsers must ask again.
     soon = SOON if kept == FOREVER else kept
     for each in SIZES[SIZES.index(size) :]:
         path, name = Image.thumbnail_of(key, each), f"{key}-{each}"
@@ -55,6 +56,7 @@ def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREV
 def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> HttpResponse | None:
     """Return a file of the store, or a 304 if the browser has it; None if it is missing."""
     tag = f'"{name}"'
+    # The bytes under a key never change, so the tag decides without reading the file.
     if kept == FOREVER and request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     try:

@@ -54,7 +54,7 @@ class Filters(LiveForm):
     to the API and exports."""
 
     def __init__(self, data: Mapping[str, Any], names: SystemNameMasker) -> None:
-        """`names` are those of the viewer: hidden systems are not found by name."""
+        """Read the filters; `names` are those of the viewer: hidden systems are not found by name."""
         super().__init__(data)
         self.names = names
 

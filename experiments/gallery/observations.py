@@ -2,8 +2,7 @@
 with its strongest images.
 
 Every order has an index with all filtered columns, so a page is found without reading rows. If one filter leaves
-few observations, these are gathered and sorted; otherwise the index of the order is walked. Databases often choose
-the other way, so it is barred: an index cannot be used for an expression.
+few observations, these are gathered and sorted; otherwise the index of the order is walked.
 """
 
 from __future__ import annotations
@@ -132,6 +131,7 @@ def _restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> Query
     """Return those of these runs, compared one by one while the index of the order is walked."""
     if not runs:
         return rows.none()
+    # `+ 0` bars the index on runs: the database would gather and sort everything that they logged.
     listed = ",".join(str(int(run)) for run in runs)
     is_listed = RawSQL(f"experiments_observation.run_id + 0 IN ({listed})", [])  # noqa: S611 - integers alone
     return rows.alias(is_listed=is_listed).filter(is_listed=True)
@@ -141,6 +141,7 @@ def order(name: str, gather: bool) -> list[Any]:
     """Return the order; if rows are gathered, as expressions that no index serves."""
     if not gather:
         return list(ORDERS[name])
+    # Databases often walk the index of the order nevertheless, but cannot use it for an expression.
     columns = [(column.removeprefix("-"), column.startswith("-")) for column in ORDERS[name]]
     return [OrderBy(Coalesce(F(column), F(column)), descending=descending) for column, descending in columns]
 
@@ -162,8 +163,7 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
 
 
 def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
-    """Group edits that one experiment made of one image into one item, at the position of the first. The image is
-    then not listed by itself as well."""
+    """Group edits that one experiment made of one image into one item, at the position of the first."""
     groups: dict[tuple[int, str], list[GalleryItem]] = {}
     for item in items:
         if item.before:
@@ -171,6 +171,7 @@ def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
     found = []
     for item in items:
         group = groups.get(item.place, [item]) if item.before else [item]
+        # An image that is shown before its edits is not listed by itself as well.
         if group[0] is item and (item.before or (item.row.experiment_id, item.card.image) not in groups):
             scale = Scale.of([each.scale.high for each in group], item.scale.exemplar_mean)
             found.append(replace(item, scale=scale, more=[each.card for each in group[1:]]))
@@ -182,6 +183,7 @@ def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]
     edits = [row for row in rows if row.original and row.change is not None]
     if not edits:
         return {}
+    # Newest first: the first log of an image is the last row, and stays in the dictionary.
     found = Observation.objects.filter(
         run__in={row.run_id for row in edits}, image__in={row.original for row in edits}
     ).order_by("-pk")

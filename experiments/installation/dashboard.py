@@ -109,10 +109,8 @@ def _read_conclusions(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _describe_concluded_run(run: Run) -> dict[str, Any]:
-    """Return a run, the scale of its activations, and its strongest images without repeats.
-
-    A query for each run uses its index and is cheaper than one query for all.
-    """
+    """Return a run, the scale of its activations, and its strongest images without repeats."""
+    # A query for each run uses its index, and is cheaper than one query for all
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
     found: dict[str, Observation] = {}
     for row in rows[: 3 * PICTURES]:  # one image may have been logged again and again

@@ -1,4 +1,4 @@
-"""Exports all answers of a desk as CSV, including items without an answer."""
+"""Export all answers of a desk as CSV, including items without an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists what waits for judges: open trials, and label checks that ask people about images."""
+"""List what waits for judges: open trials, and label checks that ask people about images."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OpenDesk:
 
     @property
     def desk(self) -> str:
-        """URL of its judging page."""
+        """Return the URL of its judging page."""
         return reverse("judging", args=[self.kind, self.pk])
 
 

@@ -32,7 +32,7 @@ def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCh
         raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
     method = requests.choose_method(unit.layer.model.name, people=people)
     check = requests.request_check(unit, words, method)
-    # Q(label_check__split=""), text=text) | Checks without a split are outdated, see `requests`
+    # Checks without a split are outdated, see `requests`
     unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
     audit.record(actor, Verb.LABEL_CHECKED, check)
     return check

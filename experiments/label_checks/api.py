@@ -149,7 +149,7 @@ def _shape(row: LabelCheck, names: SystemNameMasker, *, full: bool = False) -> C
 
 
 def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
-    """Return the result without the other tests, which have a field of their own."""
+    """Return the result without the other tests, which another field holds."""
     told = dict(encode(natural))
     told.pop("other_tests", None)
     return told

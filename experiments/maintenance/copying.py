@@ -98,6 +98,7 @@ def try_out() -> list[str]:
     first, second = b"first", b"second"
     bucket.ask()
     bucket.save(name, ContentFile(first))
+    # The second write must change nothing
     bucket.save(name, ContentFile(second))
     with bucket.open(name) as file:
         kept = file.read()

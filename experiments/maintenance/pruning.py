@@ -84,6 +84,7 @@ def _list_unused(before: datetime, progress: Progress) -> list[str]:
     links: dict[str, tuple[str, ...]] = {}
     for key, *others in Image.objects.exclude(raw="", original="").values_list("key", "raw", "original"):
         links[key] = tuple(filter(None, others))
+    # What younger images were made from stays with them
     young = set(Image.objects.filter(created__gte=before).values_list("key", flat=True))
     waiting = list((used | young) & links.keys())
     while waiting:
@@ -108,6 +109,7 @@ def _list_sources() -> Iterator[tuple[type[models.Model], list[str]]]:
 def _may_hold_key(column: models.Field[object, object]) -> bool:
     if isinstance(column, models.ForeignKey):
         return column.related_model is Image
+    # Shorter columns cannot hold a key
     return isinstance(column, _TEXTS) and not 0 < (getattr(column, "max_length", None) or 0) < 64
 
 

@@ -65,6 +65,7 @@ def check_run(key: int) -> list[Finding]:
         if row is None:
             return []
         found = _Replay(row).compare()
+        # What looks wrong may be a run that continued meanwhile
         if not found or Run.objects.filter(pk=key, last_seq=row.last_seq).exists():
             break
     return found

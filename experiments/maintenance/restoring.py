@@ -73,6 +73,7 @@ def restore_backup(path: Path, progress: Progress, key_of: KeyOf) -> Restored:
         left_out = _write_images(tar, manifest, progress, key_of)
         try:
             with transaction.atomic():
+                # Once more, since work may have begun meanwhile
                 _refuse_full_database()
                 _write_tables(tar, manifest, progress)
         except DatabaseError as error:

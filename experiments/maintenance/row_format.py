@@ -94,6 +94,7 @@ def _split_by_size(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def _insertion_of(model: type[Model], fields: Sequence[Field[Any, Any]]) -> str:
     quoted = connection.ops.quote_name
+    # PostgreSQL takes no text for jsonb without a cast
     as_json = "%s::jsonb" if connection.vendor == "postgresql" else "%s"
     columns = ", ".join(quoted(str(field.column)) for field in fields)
     values = ", ".join(as_json if _is_json(field) else "%s" for field in fields)

@@ -33,7 +33,7 @@ PER_UNIT = {
     EvaluationKind.LATENTS: 1,
     EvaluationKind.SPURIOUS: 10,
 }
-"""The evaluations in order, and how many units of each a unit of `--units` stands for."""
+"""The evaluations in order -> their units for each one of `--units`."""
 TABLE_LATENTS = 64
 """Number of latents of Table 2's auto-encoder, whose latents have a row as well."""
 _SMALL, _SMALL_GROUNDS = 5, "toybox-grounds:seed-{seed}-of-600"

@@ -27,7 +27,7 @@ from workers.record.statuses import Status
 COMPARE = "compare"
 DEFAULT_UNITS = 5
 PER_UNIT = {kind.key: kind.compared for kind in KINDS.values() if kind.compared}
-"""Kinds that compare backbones, and how many units of each a unit of `--units` stands for."""
+"""Kinds that compare backbones -> their units for each one of `--units`."""
 OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
 """Items that the same command does next time."""
 
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def left(self) -> int:
-        """Units that are not done yet."""
+        """Return the number of units that are not done yet."""
         return self.evaluation.items.filter(OPEN).count() if self.evaluation.planned else self.total
 
 
@@ -81,12 +81,12 @@ def _read_kinds(text: str) -> list[EvaluationKind]:
 
 
 def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
-    """Return all evaluations in the order in which they run: those of the scripted scientist first, which is free and
-    prepares what all share, then kind by kind, so that a budget that runs out leaves whole kinds to compare.
-    """
+    """Return all evaluations in the order in which they run. Raises CommandError."""
     units = DEFAULT_UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
+    # The scripted scientist comes first: it is free and prepares what all share. Then kind by kind, so that a budget
+    # that runs out leaves whole kinds to compare.
     backbones, kinds = _read_backbones(options["backbones"]), _read_kinds(options["kinds"])
     pairs = [(SCRIPTED, kind) for kind in kinds] + [(each, kind) for kind in kinds for each in backbones[1:]]
     steps = [_compare_kind(owner, name, kind, units, options["seed"]) for name, kind in pairs]
@@ -117,8 +117,7 @@ def find_or_draft(
 
 def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float | None:
     """Return the budget of an evaluation so that all together cost at most `most`; None for no limit. The scripted
-    scientist is free.
-    """
+    scientist is free."""
     if most is None or step.backbone in ("", SCRIPTED):
         return None
     return most - sum(each.cost for each in steps if each is not step)

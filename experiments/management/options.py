@@ -98,8 +98,7 @@ def _circuit_of(options: dict[str, Any]) -> SystemSpec:
 
 def toolset_of(model: str, options: dict[str, Any]) -> str:
     """Return the named toolset, or the one for a model of toys; functions use none, so any is accepted. Raises
-    CommandError if there is no default.
-    """
+    CommandError if there is no default."""
     named: str | None = options["toolset"]
     if compatibility.has_functions(model):
         return named or compatibility.TOYBOX

@@ -1,6 +1,5 @@
 """The common part of commands that work in the foreground: a prepared database, permission to fetch missing parts,
-progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place.
-"""
+progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class EscapedOutput(OutputWrapper):
 
 class PreparedCommand(BaseCommand):
     """A command that needs the database and creates it in a fresh state folder. Expected errors are shown as a
-    sentence, and printed text of programs, agents and files cannot control the terminal.
-    """
+    sentence, and printed text of programs, agents and files cannot control the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
@@ -103,8 +101,7 @@ def explain_database() -> Iterator[None]:
 
 class ProgressLine:
     """A `Progress` for a terminal: what is done, how much of it, and the time left. A pipe gets a line every `piped`
-    seconds, or nothing.
-    """
+    seconds, or nothing."""
 
     def __init__(self, piped: float = 0.0) -> None:
         self.stop = threading.Event()
@@ -122,6 +119,7 @@ class ProgressLine:
         left = self.pace.describe_remaining(done, total, now)
         if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
+            # Return to the start of the line, and erase it.
             words = f"\r\033[K{what[:WIDEST]}: {done:,} of {total:,}{left}"
             print(words, end="" if self.open else "\n", file=sys.stderr, flush=True)
         elif not is_terminal and self.piped and now - self.shown > self.piped:
@@ -130,7 +128,7 @@ class ProgressLine:
 
     @contextmanager
     def until_ctrl_c(self, kept: str) -> Iterator[None]:
-        """Within the block Ctrl+C lets the work finish its step; then a CommandError says what is kept of it.
+        """Let the work in the block finish its step at Ctrl+C, then raise CommandError with what is `kept` of it.
 
         Text printed afterwards begins on its own line.
         """
@@ -147,13 +145,14 @@ class ProgressLine:
 
 
 class _Pace:
-    """Estimates the remaining time from the pace since this total was first reported."""
+    """Estimate the remaining time from the pace since this total was first reported."""
 
     def __init__(self) -> None:
         self._total, self._first, self._begun = -1, 0, 0.0
 
     def describe_remaining(self, done: int, total: int, now: float) -> str:
         """Return the time left, as ", about 6 min left"; "" if it is unknown or short."""
+        # With another total, or less done than before, another piece of work has begun.
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now
         passed, went = now - self._begun, done - self._first

@@ -46,13 +46,14 @@ def _has_one_place() -> Q:
 
 
 class Thread(models.Model):
-    """Comments on one thing. A quote is kept with the text around it, which finds it again when an event is redrawn."""
+    """Comments on one thing."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="threads")
     on = models.CharField(max_length=10, choices=On.choices)
     seq = models.PositiveIntegerField(null=True, help_text="the event, where it hangs on one or on words of it")
     experiment = models.ForeignKey("experiments.Experiment", models.CASCADE, null=True, related_name="threads")
     observation = models.ForeignKey("experiments.Observation", models.CASCADE, null=True, related_name="threads")
+    # The text around the quote finds it again when an event is redrawn.
     quote = models.TextField(blank=True)
     before = models.TextField(blank=True)
     after = models.TextField(blank=True)

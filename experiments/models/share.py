@@ -48,7 +48,7 @@ class Share(models.Model):
 
     @property
     def shared(self) -> Run | Study:
-        """The run or study that it shows."""
+        """Return the run or study that it shows."""
         found = self.run or self.study
         assert found is not None, "a constraint of the table sees to that"
         return found
@@ -76,7 +76,8 @@ class Share(models.Model):
 
     @classmethod
     def find(cls, token: str) -> Share | None:
-        """Return the share with what it shows, if valid. Always the same single query, whatever the token."""
+        """Return the share with what it shows, if valid."""
+        # Always the same single query, so that its time says nothing about the token.
         good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
         return good.select_related("run__owner", "study__owner").first()
 

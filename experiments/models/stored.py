@@ -250,10 +250,12 @@ class ShapedJSONField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         read = super().from_db_value(value, expression, connection)
+        # A query for one key of the JSON returns a part, which has another shape.
         return read if isinstance(expression, KeyTransform) or value is None else _keep_shape(read, self.shape)
 
     def deconstruct(self) -> tuple[str, str, Any, dict[str, Any]]:
         name, _, args, options = super().deconstruct()
+        # Migrations know it as any JSON field: a new shape needs none.
         return name, "django.db.models.JSONField", args, options
 
 

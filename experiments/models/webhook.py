@@ -56,7 +56,7 @@ class StoredPayload(TypedDict, total=False):
 
 
 class Webhook(models.Model):
-    """An address that an admin added. Its secret is derived from the installation's key, so that no backup holds it."""
+    """An address that an admin added."""
 
     address = models.CharField(max_length=ADDRESS_CHARS)
     kinds = stored.ShapedJSONField(shape=list[str], default=list, help_text="values of `WebhookEvent`")
@@ -71,7 +71,7 @@ class Webhook(models.Model):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        """Without the path: a Slack address's path is a password, and the audit keeps this text."""
+        # Without the path: a Slack address's path is a password, and the audit keeps this text.
         return f"webhook to {self.host}"
 
     @property
@@ -81,6 +81,7 @@ class Webhook(models.Model):
     @property
     def key(self) -> bytes:
         """Return the key that signs its deliveries."""
+        # Derived from the installation's secret key, so that no backup of the database holds it.
         return salted_hmac("experiments.models.Webhook", self.nonce, algorithm="sha256").digest()
 
     @property

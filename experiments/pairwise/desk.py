@@ -1,4 +1,4 @@
-"""Implements the desk protocol of `experiments.judging` for pairs of a trial."""
+"""Implement the desk protocol of `experiments.judging` for pairs of a trial."""
 
 from __future__ import annotations
 
@@ -113,6 +113,7 @@ class TrialDesk:
         swapped = judging.is_swapped(self.row, item, judging.key_of(user))
         answer = judging.answer_of(said, swapped)
         known = {"answer": answer, "swapped": swapped, "seconds": seconds}
+        # A repeated request must not count twice
         vote, new = Vote.objects.get_or_create(judge=judge, pair=item, defaults=known)
         return vote.answer == answer, new
 
@@ -144,7 +145,7 @@ class TrialDesk:
 
 
 def _list_votes(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
-    """A row for each vote; one with empty columns for a pair without any."""
+    """Yield a row for each vote; for a pair without any, one with empty columns."""
     votes: dict[int, list[Vote]] = defaultdict(list)
     for vote in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
         votes[vote.pair_id].append(vote)

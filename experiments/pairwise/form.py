@@ -1,4 +1,4 @@
-"""The form of New trial: parses it, explains its errors, and drafts the pairs."""
+"""Parse the form of New trial, explain its errors, and draft the pairs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NewTrial(LiveForm):
 
     @property
     def trial(self) -> PairwiseTrial:
-        """The trial that a valid form describes, not saved."""
+        """Return the unsaved trial that a valid form describes."""
         given, units = self.cleaned_data, QueryDict(mutable=True)
         units.update({name: str(given[name]) for name in OF_UNITS if given[name] not in (None, "", False)})
         return PairwiseTrial(

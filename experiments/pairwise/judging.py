@@ -1,4 +1,4 @@
-"""Chooses the pairs to offer, the order of the two labels, and the exemplars to show.
+"""Choose the pairs to offer, the order of the two labels, and the exemplars to show.
 
 The order of the labels is drawn for each judge. A repeated pair has the opposite order.
 """
@@ -27,6 +27,7 @@ def key_of(user: User) -> str:
 
 def is_swapped(trial: PairwiseTrial, pair: Pair, key: str) -> bool:
     """True if this judge sees `b` first. A repeated pair is the opposite of its original."""
+    # Drawn by a hash, so that the same judge gets the same order again
     drawn = hashlib.sha256(f"{trial.seed} {key} {pair.original_id or pair.pk}".encode()).digest()[0] % 2 == 1
     return drawn != bool(pair.original_id)
 

@@ -70,6 +70,7 @@ def trials(user: User) -> QuerySet[Any]:
     `size` is the number of pairs, `mine` those that this person has judged, `left` those offered to them, `votes`
     the votes of people.
     """
+    # Positions have no gaps: the last one is the number of pairs
     last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
     own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")

@@ -89,7 +89,7 @@ def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
     return said
 
 
-# --- what came of them ---
+# --- results ---
 
 
 def tabulate_preferences(evaluation: Evaluation) -> list[ResultTable]:
@@ -142,7 +142,7 @@ class ToldPreference:
 
     @property
     def key(self) -> str:
-        """Key of the figure. Dots in names are replaced, because a dot would nest in the output of `--json`."""
+        """Return the key of the figure, with dots in names replaced: they would nest in the output of `--json`."""
         path = ("two_way", *([] if self.own else [self.by.casefold()]), self.model, f"{self.one}-{self.other}")
         return ".".join(each.replace(".", "_") for each in path if each)
 

@@ -114,6 +114,7 @@ def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
         raise StateConflict("Add runs of your own; an admin may add any.")
     if not run.has_ended:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
+    # Locked: the queue stays open, and no other run gets the same position
     row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
     if row is None:
         raise StateConflict("This queue is closed or does not exist. Choose an open one.")
@@ -218,6 +219,7 @@ def submit(
             reservation.update_complete(row)
             audit.record(actor, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
             _publish(row.queue_id)
+    # Outside the transaction, so that the draft is kept
     if hindrance is not None:
         raise hindrance
     return review
@@ -325,11 +327,8 @@ def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
 
 
 def _explain_no_undo(review: Review) -> str:
-    """Return why a submission cannot be undone; "" if it can.
-
-    A reviewer who has since seen other reviews, or the name of the system, could replace a blind review by one that
-    is not.
-    """
+    """Return why a submission cannot be undone; "" if it can."""
+    # A reviewer who knows more by now could replace a blind review by one that is not
     item = review.item
     if review.opinions_shown:
         return f"You have seen other reviews of item {item.position} since you submitted"

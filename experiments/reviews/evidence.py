@@ -33,14 +33,14 @@ NOUNS = {
 
 
 def read_evidence(run: Run, names: SystemNameMasker, *, blind: bool) -> dict[str, Any]:
-    """Return the evidence of a run. A `blind` viewer sees its label check only after submitting, because it would
-    anchor them."""
+    """Return the evidence of a run, as far as a `blind` viewer may see it if they are."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
     exemplars, dataset = find_strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
+        # Before they submit, the label check would anchor them
         "answer": render_answer(run, names, acts=False, judges=blind),
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),

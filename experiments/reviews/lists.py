@@ -80,6 +80,7 @@ def with_progress(queues: QuerySet[Any]) -> list[Any]:
     """Add to each queue the number of reviews that are being written now (`writing`). Opened but empty drafts do not
     count."""
     live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    # Version 1 was opened and never saved
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
     found = list(queues)
     for queue in found:
@@ -103,7 +104,7 @@ class ItemRow:
 
     @property
     def people(self) -> list[tuple[User, str, Review]]:
-        """The people who work on the item, each with a state: "submitted", "reviewing", "lapsed" or "declined".
+        """Return the people who work on the item, each as "submitted", "reviewing", "lapsed" or "declined".
 
         People who only opened the item some time ago do not count.
         """
@@ -122,7 +123,7 @@ class ItemRow:
 
     @property
     def lines(self) -> list[tuple[rubric.RubricLine, list[int | None], bool]]:
-        """The criteria, the scores, and whether these differ by 2 or more."""
+        """Return the criteria, the scores, and whether these differ by 2 or more."""
         found = []
         for line in rubric.LINES:
             scores = [getattr(review, line.name) for review in self.opinions]

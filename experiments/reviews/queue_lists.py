@@ -1,4 +1,4 @@
-"""Filters and sorts queues by a query, and reads what their columns show. Used by the Review page, exports and the
+"""Filter and sort queues by a query, and read what their columns show. Used by the Review page, exports and the
 API."""
 
 from __future__ import annotations
@@ -87,8 +87,6 @@ def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
 def _holds(condition: Condition, hidden: Q, text: str) -> Q:
     runs = Run.objects.filter(condition(text)).exclude(hidden).order_by().values("pk")
     return Q(Exists(ReviewItem.objects.filter(run__in=runs, queue=OuterRef("pk")).order_by()))
-
-
 
 
 def _by_status(text: str, user: User) -> Q:

@@ -49,6 +49,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
 def lock_item(item: int) -> Iterator[ReviewItem]:
     """Yield the item, locked until the transaction ends."""
     with transaction.atomic():
+        # Only the item is locked: its queue and its run stay free for others.
         yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
 
 
@@ -71,10 +72,8 @@ def claim(item: int, user: User) -> Review | None:
 
 
 def find_free_slot(item: ReviewItem, user: User) -> int | None:
-    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation.
-
-    The item must be locked. The previous holder of a lapsed slot keeps the draft without a slot.
-    """
+    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation. The item must
+    be locked."""
     taken = {review.slot: review for review in item.reviews.filter(slot__isnull=False)}
     slots = range(1, item.queue.reviewers_per_item + 1)
     for slot in slots:
@@ -85,6 +84,7 @@ def find_free_slot(item: ReviewItem, user: User) -> int | None:
             return slot
     for slot in slots:
         if not taken[slot].holds():
+            # The previous holder keeps the draft, without a slot
             Review.objects.filter(pk=taken[slot].pk).update(slot=None, reserved_until=None)
             return slot
     return None

@@ -40,6 +40,7 @@ def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
     for run in drafts:
         run.owner = actor.person
     for run in drafts:
+        # All runs of a sweep wait in one queue: look it up once.
         run.run_queue = drafts[0].run_queue or queue.run_queue_of(run)
     made = Run.objects.bulk_create(drafts)
     Run.objects.filter(pk__in=[run.pk for run in made]).update(due=database_now())  # not by this machine's clock

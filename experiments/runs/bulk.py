@@ -37,11 +37,11 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "tag": ("Tag", "Tagged {count}."),
     "untag": ("Untag", "Took the tag off {count}."),
 }
-"""Name of an action -> its verb, and what says that it was done."""
+"""Name of an action -> its verb, and the message afterwards."""
 PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new", "study": "study-add"}
-"""Actions that are pages of their own."""
+"""Actions that lead to a page."""
 NUMBERED = frozenset({"compare", "study"})
-"""Those that take runs by their numbers, never by a filter."""
+"""Actions that take runs by their numbers, never by a filter."""
 
 
 @require_POST
@@ -71,15 +71,16 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
-    """The ticked runs, or all that the filters choose."""
+    """Return the ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs
     keys = [key for key in map(parse_key, request.POST.getlist("run")) if key]
+    # One more than the limit, so that `refusal` notices.
     return Run.objects.filter(pk__in=keys[: MAX_RUNS + 1]).order_by("-pk")
 
 
 def refusal(name: str, count: int, words: str) -> str:
-    """Say why nothing is done; "" if it can be."""
+    """Return why nothing is done; "" if it can be."""
     if name not in ACTIONS and name not in PAGES:
         return f"There is no action “{name[:40]}”."
     if not count:
@@ -98,7 +99,7 @@ def refusal(name: str, count: int, words: str) -> str:
 
 
 def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> None:
-    """Say how many, and why not the others."""
+    """Show how many runs were changed, and why others were not."""
     reasons: dict[str, list[str]] = {}
     for run, problem in results:
         reasons.setdefault(problem, []).append(str(run.pk))

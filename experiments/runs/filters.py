@@ -47,7 +47,7 @@ def by_verdict(text: str, viewer: User | None) -> Q:
 
 
 def _by_numbers(text: str) -> Q:
-    """Runs by their numbers, as `12,15`."""
+    """Select runs by their numbers, as `12,15`."""
     numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
     if None in numbers:
         raise InvalidInput(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
@@ -55,7 +55,7 @@ def _by_numbers(text: str) -> Q:
 
 
 def _by_backbone(text: str) -> Q:
-    """A backbone, or one with its model as `openai:gpt-4o`."""
+    """Select runs by backbone, or by a backbone with its model as `openai:gpt-4o`."""
     backbone, _, model = text.partition(":")
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
 
@@ -75,7 +75,7 @@ def _by_label(text: str) -> Q:
 
 
 def _by_check(text: str) -> Q:
-    """Runs by r of their check, as `0.5` or `>=0.5` for at least that and `<0.5` for less; or `none` for no check."""
+    """Select runs by r of their check: `0.5` or `>=0.5` for at least that, `<0.5` for less, `none` for no check."""
     if text == "none":
         return Q(label_check=None)
     found = CHECK.fullmatch(text)

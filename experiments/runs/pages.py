@@ -54,7 +54,7 @@ DEFAULT_COLUMNS = ("number", "status", "labels", "check", "verdict", "backbone",
 
 @require_safe
 def index(request: HtmxRequest) -> HttpResponse:
-    """The runs that the address chooses; the list alone for htmx."""
+    """Show the runs that the address selects; htmx gets only the list."""
     user = access.require(request)
     role = access.role_in(request) or Role.VIEWER
     found = lists.runs_from(request.GET.dict(), user)

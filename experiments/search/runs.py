@@ -37,6 +37,7 @@ def runs_matching(typed: str, names: SystemNameMasker | None = None) -> QuerySet
 def _hide_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
     """Return the normalized text of a summary; for hidden systems, without the line that names the system."""
     text: Any = F("normalized")
+    # `texts.summary` writes the system on a line after the question
     for line in sorted({normalize(f"{model} {layer}") for model, layer, _ in systems}):
         text = Replace(text, Value(f"\n{line}"), Value(""))
     return Case(When(hidden, then=text), default=F("normalized"), output_field=TextField())

@@ -139,7 +139,7 @@ def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
 
 
 def _read_shared_study(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """All that the template shows."""
+    """Return all that the template shows."""
     study, names, pictures = share.study, SystemNameMasker(None), SharedImages(token)
     assert study is not None, "a link to a run has another page"
     items = list_items(study, names)

@@ -48,6 +48,7 @@ def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str
     constant."""
     page = Page.of(params, run.last_seq, PER_PAGE)
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
+    # A link may be opened by people who still have to review the run blind
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
     talks = threads(run, show_names=share.show_names) if speaks else {}
     shown = redact(events, Audience.LINK, show_names=share.show_names)

@@ -113,6 +113,7 @@ def delete_study(actor: Actor, pk: int) -> None:
     """Delete a study. Its units and runs stay; links to it become invalid. Raises PermissionDenied for another
     person's."""
     row = lock_study(actor, pk)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.STUDY_DELETED, row, items=row.items.count())
     row.delete()
 

@@ -55,7 +55,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class FolderSink:
-    """A folder on a disk that any user may read, so that a web server can."""
+    """A folder on a disk that any user may read, such as a web server."""
 
     root: Path
 
@@ -64,6 +64,7 @@ class FolderSink:
         path = self.root / name
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
+            # Set explicitly: our umask closes new files and folders to others.
             path.parent.chmod(0o755)
         with path.open("wb") as file:
             for chunk in chunks:
@@ -88,7 +89,7 @@ class FolderImages:
 
 @dataclass(frozen=True)
 class PageImages:
-    """The same for one page at this depth below the top."""
+    """Images of a page at this depth below the top."""
 
     images: FolderImages
     top: str = ""
@@ -133,7 +134,7 @@ def _encode(pieces: Iterable[str]) -> Iterator[bytes]:
 
 
 def _read_image(path: str, key: str) -> Iterator[bytes]:
-    """Raises ExchangeError if the image is missing from the store by now."""
+    """Yield the content of an image file. Raises ExchangeError if it is missing by now."""
     if path == Image.path_of(key):
         yield from pixels(key)
         return

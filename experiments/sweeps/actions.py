@@ -24,7 +24,7 @@ from workers.record.statuses import Status
 
 STARTS = Role.RESEARCHER
 RETRIED = {"failed": Status.FAILED, "stopped": Status.CANCELLED}
-"""What may be retried, by the word for it."""
+"""Word for what may be retried -> the status of its runs."""
 _GOES_ON = frozenset({SweepStatus.RUNNING, SweepStatus.PAUSED, SweepStatus.OUT_OF_BUDGET})
 """Statuses with work left."""
 
@@ -82,6 +82,7 @@ def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = No
             )
         if budget:
             _set_budget(sweep, budget)
+        # With the new budget, which may suffice
         if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget to go on.")
         was_running = sweep.status == SweepStatus.RUNNING
@@ -123,7 +124,8 @@ def retry(actor: Actor, pk: int, what: str = "failed") -> int:
         if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget first.")
         set_status(sweep, SweepStatus.RUNNING)
-        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whatever machine executed it
+        # Runs end by the clock of the machine that executed them, which may be ahead of this one
+        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]
         asked = max(filter(None, (timezone.now(), latest)))
         Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
         audit.record(actor, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
@@ -135,8 +137,7 @@ def change(
     actor: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
 ) -> Sweep:
     """Change priority or budget, running or not. A budget that is already used up ends it; a raised one does not resume
-    it.
-    """
+    it."""
     with _lock(actor, pk) as sweep:
         if priority is not None:
             sweep.priority = priority
@@ -173,6 +174,7 @@ def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
         outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:
+        # After the commit: workers that look earlier find the queue closed.
         transaction.on_commit(queue.wake_workers)
 
 

@@ -1,4 +1,4 @@
-"""Sweeps for scripts: forecast, started, paused, resumed, stopped, tried again; how far one is, what it has found."""
+"""API of sweeps: forecast, start, pause, resume, stop, retry; progress and findings."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _find(pk: int) -> Any:
 
 
 def _shape(row: Any) -> SweepOut:
-    """A row of `with_progress`."""
+    """Convert a row of `with_progress`."""
     row.left = lists.count_left(row)
     return SweepOut.from_orm(row)
 
@@ -208,7 +208,7 @@ def _shape_forecast(found: SweepForecast) -> SweepForecastOut:
 
 
 def _fill_form(wanted: SweepIn, names: SystemNameMasker) -> NewSweep:
-    """The form of the page, filled in by a script."""
+    """Fill in the form of the page, so that both accept the same."""
     typed = QueryDict(mutable=True)
     own = {"layers", "agents", "toolsets", "limits", "budget", "label_check", "unpriced"}
     given = wanted.model_dump(exclude=own, exclude_none=True)

@@ -1,6 +1,5 @@
 """Create, stop and retry a sweep's runs, some at a time: each step is a short transaction that can be repeated if a
-worker died during it. Called by a worker's job.
-"""
+worker died during it. Called by a worker's job."""
 
 from __future__ import annotations
 
@@ -35,8 +34,10 @@ def plan_runs(sweep: Sweep) -> Plan:
 def create_next_batch(pk: int, plan: Plan) -> int:
     """Create the next runs; return how many there are by now. Does nothing for a stopped sweep."""
     with transaction.atomic():
+        # `of`: the joined row of the owner stays unlocked
         sweep = Sweep.objects.select_for_update(of=("self",)).select_related("owner").get(pk=pk)
         if sweep.status == SweepStatus.STOPPED:
+            # All count as created, so that the caller stops
             return len(plan)
         layers = {layer.name: layer for layer in _list_layers(sweep)}
         places = range(sweep.created_runs, min(sweep.created_runs + CHUNK, len(plan)))
@@ -55,6 +56,7 @@ def _list_layers(sweep: Sweep) -> list[Layer]:
 def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int) -> Run:
     """Build a run of the sweep. If its layer has left the catalogue since, the worker reports it."""
     name, number = unit
+    # `plan_runs` lists each unit once for each variant
     variant = sweep.variants[place % len(sweep.variants)]
     return draft_run(
         layer.spec(number) if layer else SystemSpec("unit", sweep.selection["model"], name, number),
@@ -81,15 +83,16 @@ def stop_some(actor: Actor, pk: int) -> int:
 
 
 def retry_some(actor: Actor, pk: int, after: int) -> int | None:
-    """Resume runs with a higher key that failed, or were stopped, before the retry was requested; return the key of the
-    last one, None if there is none. A run whose model or unit no longer exists stays as it is.
-    """
+    """Resume the next runs after this key that failed, or were stopped, before the retry was requested. Return the key
+    of the last one, None if there is none."""
     sweep = Sweep.objects.get(pk=pk)
     if not sweep.retrying or sweep.status == SweepStatus.STOPPED:
         return None
+    # By keys rather than pages: a resumed run leaves the list
     left = sweep.runs.filter(status=sweep.retrying, ended__lte=sweep.retry_asked, pk__gt=after).order_by("pk")
     keys = list(left.values_list("pk", flat=True)[:CHUNK])
     for run in keys:
+        # A run whose model or unit no longer exists stays as it is
         with suppress(StateConflict):
             steering.resume(actor, run)
     return keys[-1] if keys else None

@@ -34,6 +34,7 @@ class SweepForecast:
         """Return wall-clock seconds, if the current workers do nothing else; None without any."""
         if self.seconds is None or not self.threads:
             return None
+        # A run plays its rounds one after the other: more threads than runs do not help
         at_once = min(self.threads, self.runs) or 1
         return PredictionInterval(self.seconds.expected / at_once, self.seconds.upper / at_once)
 
@@ -84,6 +85,6 @@ def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
 
 
 def _name_variant(variant: Variant) -> str:
-    """A backbone with its model, as agents are written."""
+    """Return a backbone with its model, as agents are written."""
     model = variant["backbone_model"]
     return f"{variant['backbone']}:{model}" if model else variant["backbone"]

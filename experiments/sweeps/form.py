@@ -70,7 +70,7 @@ class NewSweep(SweepFields):
         return given
 
     def _look_at_units(self, given: dict[str, Any]) -> None:
-        """Which units are meant."""
+        """Find the units that are meant."""
         try:
             model = find_layers(given["model"])
             named = set(given["layer"])
@@ -200,8 +200,9 @@ def _describe_layer(name: str, units: int) -> str:
 
 
 def find_layers(model: str) -> list[Layer]:
-    """All layers of a model that can be used. Raises InvalidInput."""
+    """Return all layers of a model that can be used. Raises InvalidInput."""
     names = list(Layer.objects.filter(model__name=model).values_list("name", flat=True)[:1])
+    # For its errors: the model may be missing, or not usable
     first = find_layer(model, names[0] if names else "")
     return list(first.model.layers.select_related("model"))
 

@@ -96,8 +96,7 @@ _KEYS = {
 
 def state_of(row: Any) -> SweepState:
     """Return the state of a row of `with_progress`. A sweep is live while anything of it changes, such as ending rounds
-    or checks.
-    """
+    or checks."""
     status = SweepStatus(row.status)
     moves = {
         SweepStatus.RUNNING: ["pause", "stop"],
@@ -190,14 +189,14 @@ def _name_agent(backbone: str, model: str, toolset: str) -> str:
 
 
 def group_runs(runs: Iterable[SweptRun]) -> list[LabelGroup]:
-    """Their labels by likeness, with keys of runs as members."""
+    """Group the labels of runs by likeness, with keys of runs as members."""
     return group_labels((run.pk, text) for run in runs for text in run.labels)
 
 
 @dataclass(frozen=True)
 class AgentFigures:
-    """What one agent of a sweep came to: runs that ended by themselves, the median of r with how many were checked, US
-    dollars a run."""
+    """Figures of one agent of a sweep: runs that ended by themselves, checked labels with the median of their r, US
+    dollars per run."""
 
     agent: str
     done: int
@@ -207,7 +206,7 @@ class AgentFigures:
 
 
 def compare_agents(runs: Iterable[SweptRun]) -> list[AgentFigures]:
-    """Each agent of a sweep, in the order in which they ask."""
+    """Return the figures of each agent of a sweep, in the order in which they ask."""
     by_agent: dict[str, list[SweptRun]] = {}
     for run in runs:
         by_agent.setdefault(run.agent, []).append(run)
@@ -234,4 +233,4 @@ WORST = (
     Status.LIMIT_REACHED,
     Status.CONCLUDED,
 )
-"""Of several runs of a unit the first of these is how the unit stands."""
+"""Of several runs of a unit, the status that comes first here is that of the unit."""

@@ -36,8 +36,7 @@ from workers.record.limits import DEFAULT_LIMITS
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
 """An open page asks again after this many seconds, plus one for every `RUNS_A_SECOND` runs, since all are read
-again.
-"""
+again."""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
 _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("below",), "list": ("units", "file")}
@@ -45,12 +44,12 @@ _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("bel
 _RUN = (*DEFAULT_LIMITS, "dataset", "surroundings", "exemplars", "reflections", "label_check", "seed")
 """Fields of each run."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
-"""Of the file."""
+"""Columns of the file."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All sweeps, the newest first; those in one status."""
+    """List all sweeps, or those in one status, the newest first."""
     access.require(request)
     found = lists.sweeps_from(request.GET)
     page = Page.of(request.GET, found.rows.count(), PER_PAGE, *lists.FILTERS)
@@ -69,8 +68,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address or from what was sent, with what the sweep would take; sent with `start`,
-    the sweep."""
+    """Show the form, filled in from the address or from what was sent, with what the sweep would use; start the sweep
+    if `start` was sent."""
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
@@ -90,7 +89,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _read_given(request: HttpRequest) -> QueryDict:
-    """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
+    """Return the form's data: what was sent, with a file's lines as the list; else the address, over what suits."""
     if request.method == "POST" and "fill" in request.POST:  # from where units were chosen
         return _build_form_data(request.POST)
     if request.method == "POST":
@@ -103,7 +102,7 @@ def _read_given(request: HttpRequest) -> QueryDict:
 
 
 def _build_form_data(sent: QueryDict) -> QueryDict:
-    """The form with the units that were chosen on a layer's page, one by one as `unit` or as stretches in `units`."""
+    """Return the form with the units chosen on a layer's page: one by one as `unit`, or as ranges in `units`."""
     place = QueryDict(mutable=True)
     place.update({name: sent.get(name, "") for name in ("model", "layer", "choose")})
     given = _suit(place)
@@ -114,7 +113,7 @@ def _build_form_data(sent: QueryDict) -> QueryDict:
 
 
 def _suit(asked: QueryDict) -> QueryDict:
-    """What an address asks for, over what suits its model."""
+    """Return what an address asks for, over what suits its model."""
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
     fitting = compatibility.find_matching_plugins(model)
@@ -149,7 +148,7 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
     toolsets.choices = [(each.key, each.label or each.key) for each in Toolset.objects.filter(available=True)]
     return {
         "models": models,
-        # Radio buttons, each with the fields of its own way of choosing units
+        # Radio buttons, each with the fields of its way of choosing units.
         "ways": [(option, [form[name] for name in _OWN.get(option.data["value"], ())]) for option in form["choose"]],
         "run_limits": [form[name] for name in _RUN],
         "worker": worker_status.has_worker(),
@@ -215,7 +214,7 @@ def _render_sweep(request: HttpRequest, pk: int, refused: ChangeSweep | None = N
 
 
 def _name_unit(run: Run, names: SystemNameMasker) -> tuple[Run, str, str]:
-    """A run with its unit's name and address; no address where the viewer is to judge it unseen."""
+    """Return a run with its unit's name and address; no address if the viewer is to judge it blind."""
     return run, names.short(run), "" if names.is_masked(run) else reverse("unit", args=[run.model, run.layer, run.unit])
 
 
@@ -224,7 +223,7 @@ def _find(pk: int) -> Any:
 
 
 def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
-    """Name of the field, words, what it took, the limit or None, and both as they are written."""
+    """Return for each budget its field, what it took, the limit or None, and both as they are written."""
     found = []
     for (limit, (column, shape)), name in zip(BUDGETS.items(), ("cost", "tokens", "seconds"), strict=True):
         taken, most = getattr(row, column), getattr(row, limit)
@@ -237,7 +236,7 @@ def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every run of it as a line of CSV."""
+    """Send every run of a sweep as a line of CSV."""
     user = access.require(request)
     row = get_object_or_404(Sweep, pk=pk)
     lines = [csv_header(_COLUMNS)]
@@ -271,7 +270,7 @@ def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any], form: Change
 
 @require_POST
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have no further round begin."""
+    """Start no further round."""
     return _do(request, pk, lambda by: actions.pause(by, pk))
 
 
@@ -284,13 +283,13 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End it; what is concluded stays."""
+    """Stop it; conclusions stay."""
     return _do(request, pk, lambda by: actions.stop(by, pk))
 
 
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have what failed, or was stopped, go on."""
+    """Retry what failed or was stopped."""
     return _do(request, pk, lambda by: actions.retry(by, pk, request.POST.get("what", "failed")))
 
 

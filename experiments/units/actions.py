@@ -43,6 +43,7 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
         raise StateConflict(f"No worker can use a dataset {key!r}. List the datasets for its remedy.")
     unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
     profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
+    # A profile with a problem is tried again; pages may then ask the worker again too.
     if profile.written is None:
         profile.problem = ""
         profile.save(update_fields=["problem"])
@@ -136,6 +137,7 @@ def edit_label(actor: Actor, row: Label, text: str) -> None:
 def delete_label(actor: Actor, row: Label) -> None:
     """Delete a label; `row` must be locked."""
     _forget(row)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.LABEL_DELETED, row)
     row.delete()
 

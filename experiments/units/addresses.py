@@ -27,6 +27,7 @@ def decode_name(part: str) -> str:
     if not WRITTEN.fullmatch(part):
         raise ValueError(f"{part!r} is no encoded name.")
     name = re.sub(rb"~(..)", lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()
+    # Each name has exactly one address: one with needless escapes is refused.
     if encode_name(name) != part or "\x00" in name:
         raise ValueError(f"{part!r} is not the address of {name!r}.")
     return name

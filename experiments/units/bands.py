@@ -43,6 +43,7 @@ def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, Fu
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, FunctionBand]] = {pk: {} for pk in ids.values()}
     rows = visible_to(Run.objects.filter(model=layers[0].model.name, layer__in=ids)).exclude(score={})
+    # Oldest first, so that the newest score wins.
     for name, number, score in rows.order_by("ended").values_list("layer", "unit", "score"):
         found[ids[name]][number] = band_of_score(score)
     return found
@@ -65,7 +66,9 @@ def find_bands(
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}
     kept = {(layer, number) for name, layer, number in names.hidden if name == model.name}
     called = {layer.pk: layer.name for layer in layers}
+    # An agent was told how its label did on the development images: that r proves nothing.
     checks = LabelCheck.objects.filter(unit__layer__in=found, pearson__isnull=False).exclude(split=DEVELOPMENT)
+    # Ascending, so that the best check of a unit wins.
     rows = visible_to(checks).order_by("pearson")
     for layer, number, r in rows.values_list("unit__layer_id", "unit__number", "pearson"):
         if r is not None and (called[layer], number) not in kept:

@@ -113,6 +113,7 @@ def _draw(
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
     areas = [(state, _draw_squares(shown, state, rows, pitch)) for state in type(rest) if state in shown]
     visible = [(n, state) for n, state in enumerate(shown) if state]
+    # After a search, every unit that it found is a link.
     asked = [each for each in visible if wanted.found or each[1] not in QUIET]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
@@ -144,8 +145,8 @@ def _runs_of(states: Sequence[Colour | None], wanted: Colour | None) -> Iterator
 def links(
     layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, labels: Mapping[int, str], rest: Colour
 ) -> SafeString:
-    """Return every unit of one layer as a link with its number or name; built here, since a template takes ten
-    times as long for thousands."""
+    """Return every unit of one layer as a link with its number or name."""
+    # Not a template: that takes ten times as long for thousands of links.
     parts = []
     for number in range(layer.units):
         state = known.get(number, rest)
@@ -164,13 +165,13 @@ GAP = 0.07
 
 
 def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantile: float | None) -> Plot | None:
-    """Plot the histogram of a profile; None if there is none. Heights are logarithmic: most images leave most units
-    near 0."""
+    """Plot the histogram of a profile; None if there is none."""
     counts, start, width = histogram.get("counts") or [], histogram.get("start", 0.0), histogram.get("width", 0.0)
     known = [value for value in (exemplar_mean, quantile) if value is not None]
     low, high = min([start, *known]), max([start + width * len(counts), *known])
     if not counts or not math.isfinite(high - low) or high <= low:
         return None
+    # Heights are logarithmic, since most images leave most units near 0.
     x, y = Axis(low, high, SHAPE.left, SHAPE.edge), Axis(0, math.log10(1 + max(counts)), SHAPE.floor, SHAPE.top)
     plot = Plot(SHAPE, x, y, f"Activations of {sum(counts)} image{'s' * (sum(counts) != 1)}")
     powers = [10**power for power in range(int(math.log10(max(counts))) + 1)]

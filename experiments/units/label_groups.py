@@ -49,6 +49,7 @@ def _group(pairs: tuple[tuple[int, str], ...]) -> Sequence[LabelGroup]:
     words = {label: read_words(label) for label in counts}
     firsts = _Firsts(Counter(word for some in words.values() for word in some))
     group_of: dict[str, str] = {}
+    # Frequent labels come first, because the first label of a group names it. The rest keeps the result the same.
     for label, _ in sorted(counts.items(), key=lambda item: (-item[1], len(item[0]), item[0])):
         group_of[label] = firsts.find(words[label]) or firsts.add(label, words[label])
     members: dict[str, dict[int, None]] = {first: {} for first in group_of.values()}
@@ -62,11 +63,10 @@ def _group(pairs: tuple[tuple[int, str], ...]) -> Sequence[LabelGroup]:
 
 
 class _Firsts:
-    """The first labels of groups, indexed by their rare words. `often`: the number of labels with each word.
+    """The first labels of groups, indexed by their rare words; `often` is the number of labels with each word.
 
-    Two sets that are `ALIKE` share so many words that their prefixes, rarest words first, share one. So a label is
-    compared only with those whose prefix has a word of its own (prefix filtering; Chaudhuri, Ganti and Kaushik, "A
-    Primitive Operator for Similarity Joins in Data Cleaning", 2006).
+    Prefix filtering: Chaudhuri, Ganti and Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning"
+    (2006).
     """
 
     def __init__(self, often: Mapping[str, int]) -> None:
@@ -83,11 +83,14 @@ class _Firsts:
     def find(self, words: Words) -> str | None:
         """Return the most similar first label, the earliest of several; None if none is `ALIKE`."""
         near = {place for word in self._begin(words) for place in self._places.get(word, ())}
+        # The place is negative, so that of equally similar labels `max` takes the earliest.
         alike = [(_compare(words, self._firsts[place][1]), -place) for place in near]
         best, place = max(alike, default=(0.0, 0))
         return self._firsts[-place][0] if best >= ALIKE else None
 
     def _begin(self, words: Words) -> list[str]:
+        # A label that is `ALIKE` shares at least ceil(ALIKE · n) of these n words. So one of them is among the n -
+        # ceil(ALIKE · n) + 1 rarest words of both: only labels with such a word are compared.
         most = len(words) - math.ceil(ALIKE * len(words)) + 1
         return sorted(words, key=lambda word: (self._often[word], word))[:most]
 

@@ -1,7 +1,4 @@
-"""Pass questions about the meaning of labels to workers, and their answers back.
-
-Both pass through Redis under a number derived from the words, and expire.
-"""
+"""Pass questions about the meaning of labels to workers, and their answers back, through Redis for a while."""
 
 from __future__ import annotations
 

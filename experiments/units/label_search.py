@@ -1,8 +1,8 @@
 """Find units of all models by their labels: by words, and by meaning if a worker can compare that.
 
 By words: nearness is the share of the query's words in the label. Rare words count more, words with the same
-beginning half; singular and plural are the same word. By meaning: a worker has the model that compares sentences.
-Its answers are kept for a while, and pages poll for them.
+beginning half; singular and plural are the same word. By meaning: a worker compares sentences, and pages poll for its
+answer.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ def find_by_meaning(typed: str, names: SystemNameMasker, most: int = MAX_FOUND) 
     answer = label_nearness.read_answer(typed)
     if answer is None:
         asked = label_nearness.put_question(typed)
+        # Of all pages that poll for an answer, only one asks, again after a while.
         if cache.add(f"asked-for-meaning:{asked}", True, ASK_AGAIN):
             queue.ask_for("compare_labels", asked)
         return Meant(waiting=True)

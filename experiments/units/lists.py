@@ -258,6 +258,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Syste
     of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
+    # Pages poll: only one of them asks, again after a while.
     if stale and cache.add(f"asked-for-similar:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for("write_neighbours", profile.pk)
     return None if profile.compared is None else _read_similar(profile, layers, names)
@@ -300,6 +301,7 @@ def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dic
 def list_last_hypotheses(runs: Sequence[Run]) -> list[Hypothesis]:
     """Return the hypotheses of these runs as each run last listed them, decided ones first; one query."""
     rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
+    # By round, so that the last list of each run wins.
     last: dict[tuple[int, int], Hypothesis] = {
         (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
     }

@@ -52,6 +52,7 @@ def find_reviews(layers: Sequence[Layer], names: SystemNameMasker) -> Reviews:
     """Return the verdicts that this viewer may see on the units of these layers, of one model or several."""
     ids = {(layer.model.name, layer.name): layer.pk for layer in layers}
     found: dict[int, dict[int, ReviewColour]] = {pk: {} for pk in ids.values()}
+    # Verdicts come last, so that they win over waiting runs.
     for model, name, number, colour in [*_list_waiting(layers, names), *_list_verdicts(layers, names)]:
         if (model, name) in ids:
             found[ids[model, name]][number] = colour

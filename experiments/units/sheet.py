@@ -127,6 +127,7 @@ def list_numbers(
     ]
     if asked.sort in {"score", "worst"}:
         sign = -1 if asked.sort == "score" else 1
+        # A unit without a score gets infinity in both orders, so that it comes last.
         return sorted(meant, key=lambda number: sign * facts.scores.get((layer.pk, number), sign * math.inf))
     if asked.sort == "label":
         return sorted(meant, key=lambda number: _fold_label(facts, layer, number))
@@ -142,7 +143,8 @@ def draw_tiles(
     tiles: Sequence[UnitTile], colouring: Colouring, base: str, near: Mapping[int, NearUnit] | None = None
 ) -> SafeString:
     """Draw the tiles of one layer, whose address is `base`; beside another layer, each with its nearest there, by
-    number. Built here: a template takes ten times as long for hundreds."""
+    number."""
+    # Not a template: that takes ten times as long for hundreds of tiles.
     return format_html_join("", "{}", ((_draw_tile(tile, colouring, base, near),) for tile in tiles))
 
 

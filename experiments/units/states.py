@@ -39,6 +39,7 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMask
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
 
     def note(layer: int, number: int, state: UnitState) -> None:
+        # A dead unit looks dead to everyone: that comes from the dataset and reveals no run.
         if (layer, number) in kept and state != UnitState.DEAD:
             return
         known = found[layer].get(number, UnitState.NEW)

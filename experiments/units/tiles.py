@@ -53,7 +53,7 @@ class UnitTile(PlacedUnit):
 
     @property
     def activation(self) -> float | None:
-        """The activation of its first exemplar."""
+        """Return the activation of its first exemplar."""
         return self.pictures[0].activation if self.pictures else None
 
 

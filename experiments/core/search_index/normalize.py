@@ -66,6 +66,7 @@ def letters(text: str) -> Iterator[tuple[int, int]]:
 def _fold_letter(letter: str) -> str:
     if letter.isspace():
         return " "
+    # Folding case can make letters that decompose further, so decompose before and after.
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
     bare = "".join(each for each in apart if unicodedata.combining(each) in KEPT_MARKS)
     return unicodedata.normalize("NFC", bare).translate(PLAIN).replace("\u00a0", " ")

@@ -40,7 +40,6 @@ def index_event(run: Run, event: Event, rows: RowWriter) -> None:
                 said.add(text[2])
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
-    # Return an event's unsaved passages
     rows.add_passages(split_texts(run, texts, seq=event.seq, time=event.time))
     if any(kind in CONCLUDED for kind, _, _ in texts):
         rows.set_summary(summary(run))
@@ -117,12 +116,12 @@ def title_of(title: str, prompt: str) -> str:
 
 
 def split_texts(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:
-    """Return unsaved passages. A long text becomes several, each of which begins with the last words of the one
-    before."""
+    """Return unsaved passages, several for a long text."""
     return [
         passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
         for kind, anchor, whole in texts
         if whole.strip()
+        # Each piece begins with the end of the one before, as long as the longest query: no phrase is split.
         for start in range(0, max(len(whole) - MAX_QUERY_CHARS, 1), PIECE - MAX_QUERY_CHARS)
     ]
 
@@ -163,6 +162,7 @@ class Ready:
         """Write the passages in the transaction under way; `images` are the keys of the run's images by position."""
         anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
         self.rows.insert([run] * len(anchors), anchors)
+        # The passages that were inserted just now have the highest keys of this run.
         newest = SearchText.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
         rows = list(zip(list(newest)[::-1], self.texts, strict=True))
         backend.get_backend().index(rows, worked_out=self.hints)

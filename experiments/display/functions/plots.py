@@ -43,6 +43,7 @@ def plot_samples(
     for fit in found.fits:
         _add_curve(plot, _list_predictions(found, fit), fit.kind, fit.short)
     _add_curve(plot, answer, _ANSWER, ANSWERED)
+    # Count from the newest sample, so that it is always among those drawn.
     every = -(-len(measured) // most)
     _add_samples(plot, found, measured[::-1][::every][::-1], linked=linked)
     outside = sum(not upwards.low <= y <= upwards.high for _, y in places)
@@ -86,6 +87,7 @@ def _find_span(values: Sequence[float]) -> tuple[float, float]:
     """Return the range of nearly all values with as much margin again on both sides, or of all values if they fit
     into it."""
     ordered = sorted(values)
+    # One wild value must not flatten all others.
     cut = len(ordered) // _OUTLYING
     low, high = ordered[cut], ordered[-1 - cut]
     return max(ordered[0], 2 * low - high), min(ordered[-1], 2 * high - low)

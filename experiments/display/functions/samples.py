@@ -95,13 +95,14 @@ class FunctionEvidence:
         return found
 
     def told_by(self, name: str) -> Sequence[LoggedSample]:
-        """Return the samples of the newest experiment with this hypothesis' predictions: it may have changed since."""
+        """Return the samples of the newest experiment with predictions of this hypothesis."""
+        # The hypothesis may have changed since: older predictions are not those of its present text.
         told = [each for each in self.samples if name in each.sample.predictions]
         return [each for each in told if each.number == told[-1].number]
 
 
 def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
-    """Read all experiments, or the `newest` so many. At most 2,000 samples of each."""
+    """Read all experiments, or the `newest` so many: at most 2,000 samples of each."""
     results = run.events.filter(kind="result").order_by("-seq")
     chosen = list(results if newest is None else results[:newest])[::-1]
     samples = [each for event in chosen for each in _list_samples(event.content)]
@@ -127,6 +128,7 @@ def _list_samples(content: object) -> Iterator[LoggedSample]:
 
 
 def _find_exceptions(run: Run) -> Sequence[tuple[float, float]]:
+    # Once the run has concluded, its conclusion counts; before, the newest round's hypotheses.
     if domain := str(run.conclusion.get("domain") or ""):
         return read_exceptions(domain)
     rounds = run.hypotheses.exclude(status="refuted").order_by("-round", "number").values_list("round", "text")

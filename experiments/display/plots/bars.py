@@ -80,6 +80,7 @@ def draw_lines(
     plot = _start(names, values, label, "lines", shape, x_title, y_title, tell)
     for each in series:
         stretch: list[tuple[float, float]] = []
+        # The added None ends the last stretch.
         for place, value in enumerate([*each.values, None]):
             if value is not None and math.isfinite(value):
                 stretch.append((place + 0.5, value))

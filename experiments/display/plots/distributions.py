@@ -1,5 +1,4 @@
-"""Draw distributions of many values, one row of bars for each group on a shared axis. Callers count the values, so
-that ten thousand are as exact as ten."""
+"""Draw distributions of many values, one row of bars for each group on a shared axis."""
 
 from __future__ import annotations
 

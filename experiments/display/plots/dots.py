@@ -52,7 +52,8 @@ class ValueGroup:
 
 
 def summarize_groups(groups: Sequence[ValueGroup], first: str) -> PlotTable:
-    """Return the table of a plot of groups, with a summary of each: a row for each dot would be too long."""
+    """Return the table of a plot of groups, with a summary of each group."""
+    # A row for each dot would be too long.
     rows = [
         (each.name, len(each.numbers), each.mean, min(each.numbers, default=None), max(each.numbers, default=None))
         for each in groups

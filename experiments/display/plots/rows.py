@@ -135,6 +135,7 @@ def draw_waterfall(
     x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
     plot.name_axes(x_title)
+    # Round ticks in the unit that readers see: 60 s is rounder than 50 s on an axis of minutes.
     unit = next((unit for unit in (3600.0, 60.0, 1.0) if x.high >= 2 * unit), 0.001)
     for value in Axis(0, x.high / unit, 0, 1).round_values:
         at = x.at(value * unit)
@@ -144,6 +145,7 @@ def draw_waterfall(
     for place, row in enumerate(rows):
         _name_row(plot, names[place], plot.y.at(place + 0.5))
         for span in row.spans:
+            # A span of an instant would be invisible, and could not be pointed at.
             end = max(span.end, span.start + NARROWEST * x.high / (shape.edge - shape.left))
             plot.add_bar(span.start, end, place + 0.82, place + 0.18, span.kind, span.words, span.link)
             cells.append((row.name, span.words, tell(span.end - span.start)))

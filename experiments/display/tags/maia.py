@@ -1,4 +1,4 @@
-"""Template filters and tags for numbers, times, text, programs and images."""
+"""Provide template filters and tags for numbers, times, text, programs and images."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ register.filter("remedy", set_commands)
 
 @register.filter
 def pairs(stored: Any) -> list[tuple[str, Any]]:
-    """Return names and values of stored data. Its keys are arbitrary, and `stored.items` would look up such a key
-    first. Empty if it is no mapping."""
+    """Return names and values of stored data; empty unless it is a mapping."""
+    # Keys are arbitrary: in a template, `stored.items` would look up a key "items" first.
     return [(str(name), value) for name, value in stored.items()] if isinstance(stored, Mapping) else []
 
 

@@ -1,4 +1,4 @@
-"""Template filters for names of people and systems."""
+"""Provide template filters for names of people and systems."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Command(FetchingCommand):
 
 
 def add_dataset(options: dict[str, Any]) -> str:
-    """Raise RequestError if there is no dataset at this place."""
+    """Add a dataset. Raises RequestError if there is none at this place."""
     from workers.jobs import plugin_keys, registration
 
     key, line = plugin_keys.dataset_key(options["place"], follow_links=options["follow_links"]), ProgressLine()
@@ -63,7 +63,7 @@ def _index_dataset(options: dict[str, Any]) -> str:
 
 
 def remove_dataset(options: dict[str, Any]) -> str:
-    """Raise RequestError, CommandError if it is one of the registry or of the settings."""
+    """Remove a dataset. Raises RequestError, and CommandError for one of the registry or of the settings."""
     from workers.jobs import registration
 
     row = registration.get_dataset(options["name"])

@@ -1,6 +1,6 @@
 """`manage.py demo`: an installation in which a small team has worked for a week. Called by `make demo`.
 
-Like `up` on a state folder of its own, which fills while it runs: real runs on toybox, reviews, comments, an
+Like `up` with a separate state folder, which fills while it runs: real runs on toybox, reviews, comments, an
 evaluation. Ctrl+C stops it; the next start continues, and once the week is complete it changes nothing more.
 """
 

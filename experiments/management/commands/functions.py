@@ -97,7 +97,7 @@ def _format_family(row: dict[str, Any]) -> list[str]:
 
 
 def _read_seeds(text: str) -> list[int]:
-    """Raise CommandError."""
+    """Parse `--seeds`. Raises CommandError."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > MAX_SEEDS or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         wanted = f"1 to {MAX_SEEDS} whole numbers below 1,000,000, such as 0,1,2"

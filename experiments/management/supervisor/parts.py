@@ -28,16 +28,14 @@ def web(port: int) -> Child:
 
 
 def workers(count: int, threads: int) -> list[Child]:
-    """Return this many workers, 0 for one on each GPU, or one without any: a process each, since it holds the models.
-    They alone are given the keys of providers. `threads` are Celery's, for long jobs; those for rounds are a worker's
-    own.
-    """
+    """Return this many workers, 0 for one on each GPU, or one without any. `threads` are Celery's, for long jobs."""
     gpus = list_gpus()
     several = count or len(gpus) or 1
     if several == 1:
         return [_worker("worker", threads)]
     cores = max(1, (os.cpu_count() or 1) // several)
     made = []
+    # One process for each, since a process holds the models. Without GPUs, they share the cores.
     for place in range(several):
         own = ("CUDA_VISIBLE_DEVICES", gpus[place % len(gpus)]) if gpus else ("OMP_NUM_THREADS", str(cores))
         made.append(_worker(f"worker-{place + 1}", threads, own))
@@ -48,15 +46,15 @@ def _worker(name: str, threads: int, *own: tuple[str, str]) -> Child:
     options = ["--concurrency", str(threads), "--queues", "long,recovery", "--hostname", f"{name}@%h"]
     alone = ["--without-gossip", "--without-mingle"]  # no other worker needs to be known at the start
     words = ["celery", "--quiet", "--app", "maia_web", "worker", *options, *alone]
+    # Only workers ask providers: nothing else gets their keys.
     return Child(name, [sys.executable, "-m", *words], trusted=True, own=own)
 
 
 def list_gpus(drivers: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """Return the names of the available GPUs: those that CUDA_VISIBLE_DEVICES names, else all by number. Asks the
-    driver's folder: only workers load PyTorch.
-    """
+    """Return the names of the available GPUs: those that CUDA_VISIBLE_DEVICES names, else all by number."""
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [each.strip() for each in named.split(",") if each.strip() not in ("", "-1")]
+    # The driver's folder knows too: only workers load PyTorch.
     return [str(place) for place, _ in enumerate(drivers.iterdir())] if drivers.is_dir() else []
 
 
@@ -95,15 +93,13 @@ def worker_answers() -> bool:
 
 @contextmanager
 def private_folder(state: Path) -> Iterator[Path]:
-    """Yield a new folder with mode 700 for the socket of Redis, and delete it afterwards.
-
-    Its path must have at most 107 bytes, so it is not in the state folder. A link there leads to it, so that the
-    next start can delete what a killed one left.
-    """
+    """Yield a new folder with mode 700 for the socket of Redis, and delete it afterwards."""
     link = state / "redis"
+    # A start that was killed has left its folder: the link tells where it is.
     if link.is_symlink():
         shutil.rmtree(link.readlink(), ignore_errors=True)
         link.unlink()
+    # The path of a socket has at most 107 bytes, so it is not in the state folder.
     folder = Path(tempfile.mkdtemp(prefix="maia-", dir="/tmp"))
     link.symlink_to(folder)
     try:
@@ -119,8 +115,8 @@ def redis_address(folder: Path) -> str:
 
 
 def redis(folder: Path) -> Child:
-    """Return a private Redis. It listens on a socket that only this user can reach, without a port, and stores
-    nothing on disk. Its output is shown only if it dies."""
+    """Return a private Redis, whose output is shown only if it dies."""
+    # Only this user may open the socket, and there is no port, which any user of the machine could reach.
     private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
     empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
     server = shutil.which("redis-server")

@@ -69,7 +69,7 @@ class Child:
 
 
 class Keeper:
-    """Keeps one child alive from `start` to `stop`. `gave_up` is called when that fails."""
+    """Keep one child alive from `start` to `stop`. `gave_up` is called when that fails."""
 
     def __init__(self, child: Child, console: SupervisorConsole, gave_up: Callable[[], None]) -> None:
         self.child = child
@@ -136,6 +136,7 @@ class Keeper:
         async with pipe() as (stream, end):
             self.process = await self.start_process(end)
             relay = asyncio.create_task(self.relay(stream))
+            # `stop` may have been called while the process was starting.
             if self.stopping.is_set():
                 self.ask_to_end()
             status = await self.process.wait()
@@ -174,8 +175,8 @@ def _set_parent_death_signal(parent: int) -> None:
 
 @asynccontextmanager
 async def pipe() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
-    """Yield a pipe of our own. With asyncio's, waiting for a process would mean waiting for every process that holds
-    its output."""
+    """Yield a pipe: the stream to read, and the descriptor to write to."""
+    # With asyncio's own pipe, waiting for a process would mean waiting for every process that holds its output.
     read_end, write_end = os.pipe()
     stream = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(stream)

@@ -57,6 +57,7 @@ class AgreementRow:
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
     """Yield per criterion alpha and Fleiss' kappa of all reviewers, and Cohen's kappa of each pair."""
+    # Imported here: pages without figures start without NumPy
     from experiments.reviews.agreement import measures
     from experiments.reviews.agreement.ratings import ratings
 

@@ -55,7 +55,7 @@ class Agreement(Estimate):
 
     @property
     def interval(self) -> Interval | None:
-        """The value with its interval on the axis of the plots; None without a value."""
+        """Return the value with its interval on the axis of the plots; None without a value."""
         return None if self.value is None else Interval.on(AXIS, self.value, self.low, self.high)
 
 
@@ -85,14 +85,12 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Agreemen
 
 @lru_cache(maxsize=1024)
 def fleiss_kappa(ratings: Ratings) -> Agreement:
-    """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal.
-
-    The formula needs equally many ratings per item, so only items with the most common number of ratings count.
-    """
+    """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal."""
     counts = ratings.counts
     if why := _explain_undefined(counts, len(ratings.reviewers)):
         return Agreement(n=len(counts), why=why)
     opinions = counts.sum(axis=1)
+    # The formula needs equally many ratings per item: only items with the most common number count
     raters = int(np.bincount(opinions).argmax())
     even = counts[opinions == raters]
     if len(even) < 2:

@@ -43,6 +43,7 @@ class Ratings:
     table: Numbers
     reviewers: tuple[int, ...]
 
+    # Arrays have neither a truth value nor a hash, which the cache of measures needs
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ratings) and self._content == other._content
 
@@ -51,12 +52,12 @@ class Ratings:
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        """Key by which results of measures are cached."""
+        """Return the key by which results of measures are cached."""
         return self.line, self.reviewers, self.table.shape, self.table.tobytes()
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Shape (items, values): how many reviewers gave each value. Only items with two or more ratings."""
+        """Return how many reviewers gave each value: shape (items, values), only items with two or more ratings."""
         counted = np.stack([(self.table == value).sum(axis=1) for value in self.line.values], axis=1)
         return np.asarray(counted[counted.sum(axis=1) >= 2], dtype=np.int64)
 

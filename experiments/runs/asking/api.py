@@ -60,7 +60,7 @@ class RunIn(Body):
     @field_validator("model", "layer", "unit")
     @classmethod
     def _need_place(cls, given: int | str, asked: ValidationInfo) -> int | str:
-        """Raises ValueError where neither this nor a circuit is named."""
+        """Raise ValueError if neither this nor a circuit is named."""
         if given == "" and asked.data.get("circuit") is None:
             raise ValueError(f"Name the {asked.field_name}, or a circuit.")
         return given
@@ -75,12 +75,13 @@ def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> St
 
 
 def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) -> Status[dict[str, Any]]:
-    """The new run, and its address. What is wrong with a limit is told under the name that it has in the body."""
+    """Create a run; return it with its address. Errors name a limit as the body does."""
 
     def make_once() -> tuple[RunOut, str]:
         try:
             run = make()
         except InvalidFields as error:
+            # Errors name a limit as the request's body does.
             named = {
                 f"limits.{name}" if name in DEFAULT_LIMITS else name: messages
                 for name, messages in error.fields.items()

@@ -25,8 +25,7 @@ EARLIER = 3
 
 def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, Any]:
     """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
-    its error.
-    """
+    its error."""
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:
@@ -66,15 +65,14 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
 
 
 def _find_circuits(model: VisionModelRow, values: dict[str, Any]) -> Layer | None:
-    """What its circuits are studied as, where the form names one."""
+    """Return the layer under which the model's circuits are studied, if the form names it."""
     rows = Layer.with_circuits.filter(model=model, kind=CIRCUIT)
     return rows.first() if values.get("layer") == ACTIVATION_LAYER else None
 
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
-    """Return the classes if the task is about these; else the deepest convolutional layer; else the last layer, and the
-    first of functions and of synthetic neurons.
-    """
+    """Return the layer to select: that of the classes if the task is about them, else the deepest convolutional one,
+    else the last; of functions and of synthetic neurons the first."""
     wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
     if layers and (not layers[0].takes_images or compatibility.tells_truth(layers[0].model.name)):
         return layers[0]
@@ -82,14 +80,14 @@ def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | N
 
 
 def _group_toolsets() -> dict[str, list[Toolset]]:
-    """Those for people, and those that measure what a tool is worth."""
+    """Return the toolsets for people, and those that measure the value of a tool."""
     every = list(Toolset.objects.all())
     ablations = [each for each in every if compatibility.is_ablation(each.key)]
     return {"toolsets": [each for each in every if each not in ablations], "ablations": ablations}
 
 
 def explain_choice(values: Any, units: Sequence[int]) -> str:
-    """Say what is wrong with the tools and the backbone together, or what to know of them and of the question."""
+    """Return what is wrong with tools and backbone together, or a hint about them or the question; "" for neither."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
     advice = compatibility.explain_incompatibility(backbone, tools, model)
@@ -113,6 +111,7 @@ def read_unit(
     number = numbers[0]
     asked = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
     runs = visible_to(asked)
+    # Earlier runs would reveal the name of the neuron.
     hidden = names.masks_unit(layer.model.name, layer.name, number)
     context = {
         "written": unit_names.format_unit(number, shown) if len(numbers) == 1 else text,

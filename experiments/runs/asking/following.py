@@ -20,8 +20,7 @@ BEFORE = tuple(f"{name}_before" for name in _PLACE)
 
 def follow(values: dict[str, Any]) -> dict[str, Any]:
     """Return other fields that change with the chosen model or task, including all that suits another model. Empty if
-    none does.
-    """
+    none does."""
     if values.get("layer") == ACTIVATION_LAYER:  # the circuit is what is asked about, whatever the task
         return {}
     shown = values.get("shown_model", values.get("model"))
@@ -39,16 +38,17 @@ def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Functions are described, other models are not; the previous selection is kept."""
+    """Return what follows from a new model: a task that fits it, and the selection to return to."""
     moved = match_task(values)
     if moved.get("task") != tasks.FUNCTION:
         return moved | dict.fromkeys(BEFORE, "") if moved else {}
+    # Kept, so that another task leads back to it.
     home = (values["shown_model"], values.get("shown_layer", ""), values.get("unit", ""))
     return moved | dict(zip(BEFORE, home, strict=True))
 
 
 def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
-    """A task about classes leads to those of the model, one about functions to these, and another one back."""
+    """Return what follows from a new task: a selection of the layer that it needs, or the way back."""
     task, shown = (tasks.find_task(str(values.get(name) or "")) for name in ("task", "shown_task"))
     layer = find_chosen_layer(values)
     if layer is None or not values.get("shown_task") or task == shown:
@@ -63,7 +63,7 @@ def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_own_layer(task: Task, model: str) -> Layer | None:
-    """The layer that a task needs; None where any will do, or there is none."""
+    """Return the layer that a task needs; None if any will do, or there is none."""
     if task.of_classes:
         return forms.class_layer(model)
     rows = Layer.objects.select_related("model").filter(model__available=True, kind=tasks.FUNCTION)
@@ -72,7 +72,7 @@ def _find_own_layer(task: Task, model: str) -> Layer | None:
 
 
 def _find_home(values: Mapping[str, Any], layer: Layer, shown: Task) -> dict[str, Any]:
-    """Model, layer and unit that one chose, rather than those that the task shown led to."""
+    """Return the model, layer and unit that the user chose, rather than those that the task led to."""
     led = (shown.of_classes and layer.kind == forms.LOGIT) or (shown.of_functions and not layer.takes_images)
     if led and values.get("layer_before"):
         usual = {"model": values["model"], "layer": "", "unit": "0"}

@@ -41,8 +41,7 @@ from workers.record.limits import DEFAULT_LIMITS
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest) -> HttpResponse:
     """Show the form. A valid one becomes a run, several units lead to a sweep, an invalid one is shown with errors
-    beside the fields.
-    """
+    beside the fields."""
     actor = Actor.of(request, Role.RESEARCHER)
     names = SystemNameMasker(request.user)
     if request.method == "POST":
@@ -65,8 +64,8 @@ def page(request: HtmxRequest) -> HttpResponse:
 
 
 def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
-    """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
-    PermissionDenied for a run whose system the person is to judge unseen."""
+    """Return the values of an untouched form: those of a run to repeat, or a system that the address names. Raises
+    PermissionDenied for a run whose system the person has yet to judge blind."""
     for way in ("from", "like"):
         if run := _run_named(request.GET.get(way, "")):
             if SystemNameMasker(request.user).is_masked(run):
@@ -78,6 +77,7 @@ def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
     kept = read_preset(request.user, request.GET.get("preset", ""))
     values = forms.get_first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
+    # The address wins over the preset.
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if circuit := request.GET.get("circuit"):
         values |= _begin_with_circuit(request, circuit)
@@ -88,7 +88,8 @@ def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
 
 
 def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
-    """The circuit in the place of a unit, with what suits its network; empty, with the reason, where it cannot be."""
+    """Return the circuit as the selection, with what suits its network; empty, with a message, if it cannot be
+    asked."""
     try:
         place = place_circuit({"circuit": key})
     except InvalidInput as error:
@@ -120,7 +121,7 @@ def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
 
 
 def _run_named(number: Any) -> Run | None:
-    """The run with a number that stands in an address or a form."""
+    """Return the run with this number, from an address or a form; None if there is none."""
     return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
@@ -140,13 +141,13 @@ def _describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any
 
 
 def _format_value(value: Any) -> str:
-    """A value as a form would send it; numbers that are equal are alike."""
+    """Return a value as a form would send it, so that equal numbers are equal texts."""
     text = "" if value is None else str(value)
     return text.removesuffix(".0").replace("\r\n", "\n").strip()
 
 
 def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
-    """What the template shows beside the form."""
+    """Return what the template shows beside the form."""
     names = SystemNameMasker(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
     chosen |= {name: values[name] for name in BEFORE if name in values}
@@ -201,7 +202,7 @@ def command(request: HttpRequest) -> HttpResponse:
 
 
 def _describe_limits(values: Mapping[str, Any]) -> list[str]:
-    """What the folded settings hold, in few words each."""
+    """Return the folded settings, in a few words each."""
     shapes: dict[str, Callable[[float], str]] = {
         "rounds": lambda number: count_noun(int(number), "round"),
         "tokens": lambda number: f"{compact(number)} tokens",
@@ -223,7 +224,8 @@ def _describe_limits(values: Mapping[str, Any]) -> list[str]:
 
 
 def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
-    """The command line, and the same with curl; a model is named for a backbone that offers several."""
+    """Return the command line, and the same request with curl."""
+    # A model is named for a backbone that offers several.
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
     curl = example.curl(request.build_absolute_uri(f"{reverse('api:root')}runs"), "POST", terminal.request_body(values))

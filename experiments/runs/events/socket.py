@@ -1,4 +1,4 @@
-"""Streams one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
+"""Stream one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
 
 Connect, reload, reconnect, a lost bell, a late joiner: all are handled by `catch_up`. The bell only says when to look;
 every few seconds it looks anyway, so a dead Redis delays but hides nothing. Events are never taken from Redis.
@@ -45,8 +45,8 @@ MAX_DRAWN = 200
 
 
 def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
-    """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
-    Run.DoesNotExist."""
+    """Return the next events, and the parts of the page that sum the run up, with the names that a viewer may read.
+    Raises Run.DoesNotExist."""
     run = visible_to(Run.objects.all()).get(pk=run_id)
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages = [
@@ -83,6 +83,7 @@ class Summaries:
         if known != state:
             parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
             messages = [Message.of(name, html=html) for name, html in parts.items()]
+            # Inserted again at the end, so that the runs drawn longest ago are dropped first.
             self._drawn.pop(run.pk, None)
             self._drawn[run.pk] = state, messages
             for oldest in list(self._drawn)[:-MAX_DRAWN]:
@@ -104,7 +105,7 @@ class RunConsumer(Listener):
 
     def begin(self) -> bool:
         self.run_id: int = self.scope["url_route"]["kwargs"]["pk"]
-        # The `after` of the address, 0 if it is missing or no number
+        # `after` of the address; 0 if it is missing or not a number.
         self.after = parse_number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]) or 0
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
         self.rests = False
@@ -137,6 +138,7 @@ class RunConsumer(Listener):
     async def catch_up(self, since: float) -> None:
         """Send everything the viewer does not have, as read no earlier than `since`, and note once nothing can
         follow."""
+        # A bell and the regular look may come at the same moment.
         async with self.looking:
             moved = True
             while moved and not self.over.is_set():
@@ -159,6 +161,7 @@ class RunConsumer(Listener):
                 return
             self.shown[message.kind] = message.text
         elif message.event == "reply":
+            # The reply is complete: the next draft begins anew.
             self.drafted = 0
         await self.send(text_data=message.text)
 

@@ -52,7 +52,7 @@ class ForkPoint:
 
 
 def find_fork_point(run: Run, number: int) -> ForkPoint:
-    """The end of a round. Raises StateConflict if the run has no such round, or it is not over."""
+    """Return the end of a round. Raises StateConflict if the run has no such round, or it is not over."""
     reply = run.events.filter(kind="reply", payload__round=number).first()
     if reply is None and not run.rounds:
         raise StateConflict(f"Run {run.pk} has no round yet: there is nothing to fork from. Duplicate the run instead.")
@@ -76,6 +76,7 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
 
 def find_last_complete_round(run: Run) -> int:
     """Return the last round that is over; 0 if none is."""
+    # The newest round may still be under way.
     for number in (run.rounds, run.rounds - 1):
         with suppress(StateConflict):
             return find_fork_point(run, number).round
@@ -104,8 +105,7 @@ def list_changes(before: Run, after: Run, names: SystemNameMasker) -> dict[str, 
 
 @dataclass(frozen=True)
 class RelatedRun:
-    """A run that comes from this one, or the other way round; `how` in words that its name follows; what differs in the
-    younger."""
+    """A related run. `how` comes before its name in a sentence; `changes` are what the younger of both asked anew."""
 
     run: Run
     how: str
@@ -113,7 +113,7 @@ class RelatedRun:
 
 
 def list_related(run: Run, names: SystemNameMasker) -> list[RelatedRun]:
-    """The run's parent and, the newest first, its children. Two queries."""
+    """Return the run's parent, and its children, the newest first. Two queries."""
     found = []
     if run.parent:
         how = f"Forked after round {run.fork_round} of" if run.fork_round else "Duplicate of"

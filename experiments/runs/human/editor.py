@@ -64,7 +64,7 @@ class Editor:
 
     @property
     def hypotheses(self) -> list[dict[str, Any]]:
-        """The list, with an empty line to go on with."""
+        """Return the list, with an empty line for the next one."""
         return [*self.draft.hypotheses, BLANK] if self.draft else []
 
     @cached_property
@@ -79,7 +79,7 @@ class Editor:
 
     @property
     def answer_fields(self) -> list[BoundField]:
-        """The conclusion: what the task asks for, then whatever else has been written."""
+        """Return the fields of the conclusion: those that the task asks for, then others that have been written."""
         asked = tasks.find_task(self.run.task).answer
         more = [name for name in ANSWER if name not in asked and getattr(self.draft, name)]
         return [self.form[name] for name in (*asked, *more)]
@@ -115,8 +115,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
 
 def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) -> Editor:
     """Return the editor with sent text that was not accepted. Text that is no draft stays in the form, or can be
-    copied.
-    """
+    copied."""
     found = open_editor(run, user) or Editor(run)
     fields = refusal.fields if isinstance(refusal, InvalidFields) else {}
     problems = {name: " ".join(words) for name, words in fields.items()}
@@ -125,6 +124,7 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
         return found if found.late else replace(found, unsent=_name_fields(values))
     if found.draft.values == values:
         return found
+    # The other tab's text is shown beside this one's.
     kept = _name_fields(found.draft.values) if isinstance(refusal, OutOfDate) else ()
     for name, value in values.items():  # shown, not saved
         setattr(found.draft, name, value)
@@ -139,7 +139,7 @@ def _name_fields(values: Values) -> list[tuple[str, str]]:
 
 
 def _find_late(run: Run, user: User) -> str:
-    """Who sent the latest round, if this person has a draft of it that was not sent."""
+    """Return who sent the latest round, if this person has a draft of it that was not sent; else ""."""
     own = run.human_replies.filter(author=user, sent=None)
     mine = drafts.find_left_over(run, user) or own.filter(round=run.rounds + 1).first()
     sent = run.human_replies.filter(sent__isnull=False).select_related("author")
@@ -148,7 +148,7 @@ def _find_late(run: Run, user: User) -> str:
 
 
 def _find_failure(run: Run) -> Failure | None:
-    """What went wrong in the latest experiment, if it belongs to the round before this one."""
+    """Return what went wrong in the latest experiment, if it belongs to the round before this one."""
     last = run.experiments.order_by("-number").first()
     if last is None or last.status in {"ok", "running"} or last.round != run.rounds:
         return None

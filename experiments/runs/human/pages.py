@@ -22,7 +22,7 @@ from experiments.runs.human.forms import HandOver
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The editor: alone for htmx, else as a page of its own. POST sends what is written."""
+    """Show the editor: alone for htmx, else as a full page. POST sends what is written."""
     run, actor = access.get_run(request, pk, Role.RESEARCHER), Actor.of(request, Role.RESEARCHER)
     if request.method != "POST":
         return _show(request, run, editor.open_editor(run, actor.person))
@@ -30,14 +30,16 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         actions.send_reply(actor, _save(request, run, values))
     except ActionRefused as refusal:
+        # Another request may have changed the run meanwhile.
         run.refresh_from_db()
         return _show(request, run, editor.reopen_editor(run, actor.person, refusal, values), status=409)
     return _show_or_return(request, run)
 
 
 def _show(request: HtmxRequest, run: Run, found: editor.Editor | None, status: int = 200) -> HttpResponse:
-    """The editor as it is now. htmx takes no answers that refuse."""
+    """Render the editor as it is now."""
     context = {"run": run, "editor": found}
+    # htmx does not show an answer with an error status.
     if request.htmx:
         return render(request, "runs/human/editor.html", context)
     return render(request, "runs/human.html", context, status=status)
@@ -51,7 +53,7 @@ def _show_or_return(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
-    """What the form holds, kept as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
+    """Save the form as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
     round_number, version = number(request.POST, "round"), number(request.POST, "version")
     if round_number is None or version is None:
         raise Http404("The form does not say which round it belongs to.")
@@ -60,7 +62,7 @@ def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
 
 @require_POST
 def draft(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Keep what the form holds: the new version, or why it was not kept (409), with the draft as it is."""
+    """Save the form as a draft: return the new version, or why it was not saved (409), with the draft as it is."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         saved = _save(request, run, drafts.read_form(request.POST))
@@ -78,7 +80,7 @@ def draft(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HtmxRequest, pk: int) -> HttpResponse:
-    """End the program that a person sent; the run goes on."""
+    """End the program that a person sent; the run continues."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         actions.stop_program(Actor.of(request, Role.RESEARCHER), run)

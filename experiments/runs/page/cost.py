@@ -1,4 +1,4 @@
-"""The cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
+"""Show the cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Taken = Sequence[float]
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that a run takes, and the parts in which a page tells it; `first` is the place of the first of them."""
+    """A resource that a run uses, in parts; `first` is the place of the first part in `Taken`."""
 
     name: str
     limit: str
@@ -43,12 +43,12 @@ PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 @dataclass(frozen=True)
 class MeasureShown:
-    """One measure, drawn: by round, and together against its limit, which is left out where it lies far above."""
+    """One measure, drawn: by round, and as a sum against its limit, which is left out if it is far above."""
 
     name: str
     parts: Sequence[str]
     said: str
-    """The run's total, as its head says it, against the limit where there is one."""
+    """The run's total as in its head, against the limit if there is one."""
     rounds: Plot
     together: Plot
     limit: float | None
@@ -83,14 +83,12 @@ def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _count_by_round(run: Run) -> dict[int, list[float]]:
-    """What each round took, read from its events without their words.
-
-    A reply that did not come about counts with the latest round that is there.
-    """
+    """Return what each round took, read from its events without their words."""
     fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
     events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
     for kind, stored, usage, own, tools in events.values_list(*fields):
+        # A payload is stored JSON, which may be of any shape.
         known = usage if isinstance(usage, dict) else {}
         read, written, cost = (
             _parse_amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost")
@@ -98,6 +96,7 @@ def _count_by_round(run: Run) -> dict[int, list[float]]:
         if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
         number = stored if isinstance(stored, int) else 0
+        # A reply that failed counts with the latest round.
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
         more: tuple[float, ...] = (read, written, 0, cost, 0, _parse_amount(own), 0, 0)
@@ -108,7 +107,7 @@ def _count_by_round(run: Run) -> dict[int, list[float]]:
 
 
 def _parse_amount(value: Any) -> float:
-    """Return what an event says was used; 0 if it says nothing of the kind."""
+    """Return a number of an event; 0 for anything else."""
     return value if isinstance(value, int | float) else 0
 
 
@@ -142,7 +141,7 @@ def plot(measure: Resource, names: Sequence[str], values: Sequence[float], label
 
 
 def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
-    """The parts of one step on top of each other."""
+    """Stack the parts of a step."""
     reached = 0.0
     for part, value in enumerate(measure.of(taken)):
         if value:
@@ -152,7 +151,7 @@ def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken
 
 
 def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[tuple[RoundRange, list[str]]]:
-    """A row for each step: for each measure its parts, then all so far."""
+    """Return a row for each step: for each measure its parts, then the sum so far."""
     rows = []
     so_far = dict.fromkeys(used, 0.0)
     for step, taken in sums.items():

@@ -33,7 +33,7 @@ class Listed:
 
     @property
     def error(self) -> str:
-        """The last line of what went wrong."""
+        """Return the last line of the error."""
         return (self.experiment.error.strip().splitlines() or [""])[-1]
 
     @property
@@ -48,7 +48,7 @@ def read_experiments(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_experiments(rows: Sequence[Experiment]) -> list[Listed]:
-    """The experiments with the strongest of what they logged, in one query."""
+    """Return the experiments with the strongest images that they logged, in one query."""
     logged = Observation.objects.filter(experiment__in=rows)
     place = Window(RowNumber(), partition_by=F("experiment"), order_by=[F("activation").desc(), F("position")])
     cards: dict[int, list[ImageCard]] = {}

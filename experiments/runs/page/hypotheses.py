@@ -48,21 +48,22 @@ class HypothesisRow:
 
     @property
     def wordings(self) -> list[Hypothesis]:
-        """Earlier wordings, each where it was first used."""
+        """Return earlier wordings, each as first used."""
         found = {_normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
         found.pop(_normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
     def turns(self) -> list[Hypothesis]:
-        """Where the agent changed its mind, from open on."""
+        """Return the hypothesis at each change of its status, which begins as open."""
         listed = [each for _, each in sorted(self.by_round.items())]
         statuses = ["open", *(each.status for each in listed)]
         return [each for before, each in zip(statuses, listed, strict=False) if each.status != before][-TURNS:]
 
 
 def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """The matrix of the newest rounds, or of those before round `before`, and what bears on each hypothesis."""
+    """Return the matrix of the newest rounds, or of those before round `before`, and the evidence for each
+    hypothesis."""
     listed = run.hypotheses.order_by("round", "number")
     lists = {place: list(group) for place, group in groupby(listed, key=lambda each: each.round)}
     rows = trace_hypotheses(lists)
@@ -97,10 +98,11 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, float]:
-    """The AUC of the images with what a hypothesis says against those without, all that were logged before the reply
-    of each of these rounds. A round is left out while one side has no image."""
+    """Return by round the AUC of images with what a hypothesis says against those without, as logged before that
+    round's reply; rounds without images on both sides are left out."""
     effects = {}
     for place in rounds:
+        # Only what the agent had seen before it replied.
         sides = (
             [row.activation for row in side if row.experiment.round < place] for side in (found.having, found.lacking)
         )
@@ -110,7 +112,7 @@ def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, flo
 
 
 def _draw_sides(found: bearing.Bearing, scale: Scale, text: str, most: int) -> Plot | None:
-    """Activations with and without; None where one side has none."""
+    """Draw activations with and without; None if one side has none."""
     if not found.having or not found.lacking:
         return None
     names = ("Shows it", "Does not") if found.is_known else ("Titled so", "Titled else")
@@ -122,7 +124,7 @@ def _draw_sides(found: bearing.Bearing, scale: Scale, text: str, most: int) -> P
 
 
 def _draw_effect(effect: Mapping[int, float], row: HypothesisRow) -> Plot | None:
-    """How far the sides lay apart when the agent said what of it; None with a single round."""
+    """Draw how far the sides lay apart when the agent said what of it; None for a single round."""
     if len(effect) < 2:
         return None
     names = [str(place) for place in effect]
@@ -141,13 +143,14 @@ def _draw_effect(effect: Mapping[int, float], row: HypothesisRow) -> Plot | None
 
 
 def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
-    """The hypotheses, each followed through the rounds: by its words, else by its number if its words are alike."""
+    """Follow each hypothesis through the rounds: by its words, else by its number if the words are similar."""
     rows: list[HypothesisRow] = []
     by_words: dict[str, HypothesisRow] = {}
     by_number: dict[int, HypothesisRow] = {}
     for place, listed in lists.items():
         for each in listed:
             row = by_words.get(_normalize_words(each.text)) or _find_reworded(by_number.get(each.number), each, place)
+            # Two lines of one round are two hypotheses, even with equal words.
             if row is None or place in row.by_round:
                 rows.append(row := HypothesisRow())
             row.by_round[place] = each
@@ -156,7 +159,7 @@ def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Hypothes
 
 
 def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
-    """The row that held this number before, if this is a new wording of it."""
+    """Return the row that had this number before, if this is a new wording of it."""
     if row is None or place in row.by_round:
         return None
     ours, theirs = bearing.words(each.text), bearing.words(row.latest.text)
@@ -165,12 +168,12 @@ def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> H
 
 
 def _normalize_words(text: str) -> str:
-    """The words without what a wording does not depend on."""
+    """Return the text without what does not matter: case, spaces and a final full stop."""
     return " ".join(text.casefold().rstrip(".").split())
 
 
 def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
-    """The rounds in which the list is another than before, and the last."""
+    """Return the rounds in which the list changed, and the last one."""
     before: list[tuple[str, str]] = []
     found: list[int] = []
     for place, listed in lists.items():

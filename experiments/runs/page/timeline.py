@@ -1,6 +1,5 @@
 """Show where the time of a run went, as a waterfall: replies, programs, tools, and unknown. The segments add up to the
-time in the head of the page; pauses and waits are not part of it, and shown apart.
-"""
+time in the head of the page; pauses and waits are not part of it, and shown apart."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Timeline:
 
 
 def read_timeline(run: Run) -> Timeline:
-    """The segments of a run. What its events do not tell of its time lies in the gaps between them."""
+    """Return the segments of a run. Time that its events do not explain lies in the gaps between them."""
     found = Timeline(seconds_of_work(run))
     before: datetime | None = None
     still, latest = "", 1
@@ -63,6 +62,7 @@ def read_timeline(run: Run) -> Timeline:
         for each in took:
             each.round = latest
         found.segments += took
+        # A note or a handover does not end a pause.
         before, still = time, _name_still(kind) or (still if kind in ("note", "limits", "handover") else "")
     _fit(found, run.rounds or latest)
     return found
@@ -88,9 +88,10 @@ def _name_still(kind: str) -> str:
 
 
 def _fit(found: Timeline, last: int) -> None:
-    """Make the segments add up: time between events that was not work, the run waited for a worker."""
+    """Make the segments add up to the run's own time."""
     measured = sum(each.seconds for each in found.segments if each.kind != "part-other")
     between = sum(each.seconds for each in found.segments if each.kind == "part-other")
+    # A gap was work only as far as the run's time allows; the rest of it the run waited for a worker.
     left = max(found.total - measured, 0.0)
     share = min(left / between, 1.0) if between else 0.0
     for each in found.segments:
@@ -101,12 +102,13 @@ def _fit(found: Timeline, last: int) -> None:
             each.seconds *= found.total / measured
     if between * (1 - share) >= 1:
         found.still["waited for a worker"] = between * (1 - share)
+    # Time that no gap explains follows the last round.
     if left - between * share > 1e-6:
         found.segments.append(Segment(last, "part-other", "Other: loading, saving", left - between * share))
 
 
 def draw_timeline(found: Timeline) -> Plot | None:
-    """A row for each round, or for several, each piece where it lies in the run's own time."""
+    """Draw a row for each round, or for several, with each piece where it lies in the run's own time."""
     if found.total <= 0 or not found.segments:
         return None
     rounds = sorted({each.round for each in found.segments})
@@ -127,7 +129,7 @@ def draw_timeline(found: Timeline) -> Plot | None:
 def _place_segments(
     segments: Sequence[Segment], rounds: Sequence[int], start: float
 ) -> tuple[list[WaterfallSpan], float]:
-    """The pieces of these rounds, one after the other from `start`; and where they end."""
+    """Lay the pieces of these rounds one after the other, from `start`; return also where they end."""
     spans = []
     for each in segments:
         if each.round in rounds and each.seconds > 0:

@@ -48,7 +48,7 @@ def is_whole(params: Mapping[str, str]) -> bool:
 def render_pieces(
     run: Run, pieces: Sequence[Piece], names: SystemNameMasker, bearings: Bearings | None = None, *, sketched: bool
 ) -> list[tuple[Gap | None, list[SafeString]]]:
-    """Each piece as a gap, or as events in HTML; what the events are drawn with is looked up once for all."""
+    """Return each piece as a gap, or as events in HTML, drawn with the same number of queries for any number."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     drawn = rendering.render_events(run, events, names, sketched=sketched, bearings=bearings)
     html: dict[int, SafeString] = {event.seq: text for event, text in drawn}
@@ -59,7 +59,7 @@ def render_pieces(
 
 
 def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> dict[str, Any]:
-    """The page that the address names by number or by an event on it."""
+    """Return the page that the address names by number or by an event on it."""
     at, missing = window.find_requested_event(run, params)
     if at is not None:
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
@@ -70,13 +70,13 @@ def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> di
 
 
 def _format_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
-    """An event as JSON, with what it says."""
+    """Return an event with its payload as JSON."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": payload}
     return json.dumps(data, indent=indent, ensure_ascii=False)
 
 
 async def stream_lines(run: Run, names: SystemNameMasker) -> AsyncIterator[bytes]:
-    """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
-    studies has been looked up."""
+    """Yield all events of a run, a line of JSON for each, without holding them all."""
+    # The caller has looked up which names the viewer reads: here no query may run.
     async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):
         yield _format_text(event, names.payload(run, event)).encode() + b"\n"

@@ -33,12 +33,13 @@ NewLimits = Mapping[str, Any]
 
 @contextmanager
 def _lock_run(actor: Actor, run_id: int) -> Iterator[Run]:
-    """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
+    """Lock the run until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
     if (access.role_of(actor.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         yield run
+        # A request to pause or to stop is no event, so the bell is rung here.
         transaction.on_commit(partial(notify.publish_event, run.pk, run.last_seq))
 
 
@@ -58,6 +59,7 @@ def pause(actor: Actor, run_id: int) -> bool:
             return False
         audit.record(actor, Verb.RUN_PAUSED, run)
         if _is_held(run):
+            # Its worker pauses it before the next round.
             Run.objects.filter(pk=run.pk).update(pause_requested=actor.name)
         else:
             transcript.append(run.pk, "paused", Paused(run.rounds, actor.name))
@@ -74,6 +76,7 @@ def resume(actor: Actor, run_id: int) -> bool:
             return False
         if run.has_ended and run.status not in REOPENABLE:
             raise StateConflict(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
+        # What the run needs may have been removed since.
         if unknown := catalogue.find_unknown(run):
             raise StateConflict(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
         if run.status in ACTIVE:
@@ -91,6 +94,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
 
     Raises InvalidInput, StateConflict.
     """
+    # Browsers send line breaks as \r\n.
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput("There are no words yet: write the note first.", "text")
@@ -100,6 +104,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
     with _lock_run(actor, run_id) as run:
         if deaf := _explain_unread_note(run):
             raise StateConflict(deaf)
+        # A repeated note is recognised even if the run was paused and resumed in between.
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
         if last is not None and last.content == note:
@@ -119,7 +124,7 @@ def _explain_unread_note(run: Run) -> str:
         return (
             f"Run {run.pk} is being stopped. The agent would not read this. Fork it with this note once it has stopped."
         )
-    # Whether the agent was asked for its best conclusion, and no limit has been changed since
+    # The agent is giving its final answer: it was asked for it, and no limit has changed since.
     last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
     if last is not None and getattr(last.content, "reason", "") == "final_answer":
         return (
@@ -151,7 +156,7 @@ def change_limits(actor: Actor, run_id: int, wanted: NewLimits, why: str = "", s
 
 
 def stop(actor: Actor, run_id: int) -> bool:
-    """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
+    """Ask for the end of a run; one that no worker holds ends at once. Return False if it has ended or is told to."""
     with _lock_run(actor, run_id) as run:
         if run.has_ended or (run.cancel_requested and _is_held(run)):
             return False

@@ -50,6 +50,7 @@ def note(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, request.POST.get("text", ""))
     except ActionRefused as refused:
+        # The refusal may be due to a change of the run: show it as it is now.
         run.refresh_from_db()
         context = {"run": run, "refused": str(refused), "message": MessageForm(run, request.POST)}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
@@ -80,7 +81,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _describe_use(run: Run) -> dict[str, str]:
-    """How much of each limit is used, in words."""
+    """Return how much of each limit is used, in words."""
     used = actions.count_used(run)
     words = {name: f"{thousands(int(used[name]))} used" for name in ("rounds", "tokens")}
     cost = "" if run.known_cost is None else " used"
@@ -88,9 +89,10 @@ def _describe_use(run: Run) -> dict[str, str]:
 
 
 def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
-    """The form, alone in the dialog of the run's page, or on a page of its own."""
+    """Render the form, in the dialog of the run's page or as a full page."""
     for name, used in _describe_use(run).items():
         form[name].help_text = used
+    # After a conflict the form shows the current limits, which then count as seen.
     seen = (
         request.POST.get("seen", "")
         if status == 422

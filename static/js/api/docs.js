@@ -1,4 +1,4 @@
-// The API's page: what reads can be tried with one's own session, and a link to an operation opens it.
+// The API's page: operations that only read can be tried with the user's session; a link to an operation opens it.
 function offer() {
   for (const form of document.querySelectorAll(".try")) form.hidden = false;
 }
@@ -18,7 +18,7 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// What an operation takes and answers comes when it is opened.
+// Parameters and responses of an operation are loaded when it is opened.
 document.addEventListener("toggle", async ({ target }) => {
   const link = target.open && target.querySelector("[data-inside]");
   if (!link) return;

@@ -1,5 +1,5 @@
-// Comments in a transcript: how many stand where, the threads of an event opened beside it, words selected to speak of.
-// What the server knows stands in #comment-marks and is drawn anew when it changes; events may come and be replaced.
+// Comments in a transcript: the number at each event, its threads beside it, and comments on selected words. The server
+// renders what it knows into #comment-marks, and again after a change; events may be added and replaced.
 import "./writing.js";
 import { chosen, mark, unmark } from "./quotes.js";
 
@@ -32,7 +32,7 @@ function draw() {
   }
 }
 
-// In the lists of experiments and images: links to where the threads stand in the transcript.
+// In the lists of experiments and images: links to the threads in the transcript.
 function listed(known) {
   for (const each of panel.querySelectorAll(".wide a.talk")) each.remove();
   for (const spot of known.querySelectorAll("div[data-spot^=experiment]")) {
@@ -44,7 +44,7 @@ function listed(known) {
   }
 }
 
-// Whether this experiment logged it: others may have logged the same image.
+// True if this experiment logged it: others may have logged the same image.
 function logged(frame, spot) {
   const one = frame.closest(".one");
   return one ? one.querySelector(`.where a[href$="#${spot}"]`) : frame.closest(`#${spot}`);
@@ -58,7 +58,7 @@ function link(spot, comments) {
   return made;
 }
 
-// Threads that are not resolved, beside the name of the tab.
+// The number of unresolved threads, beside the name of the tab.
 function count(known) {
   const tab = document.querySelector("#tabs [data-tab=comments]");
   if (!tab || !known?.dataset.open) return;
@@ -203,7 +203,7 @@ new MutationObserver((changes) => {
   if (changes.some((change) => [...change.addedNodes].some((node) => node.matches?.(".event, .panel, .grid")))) soon();
 }).observe(panel, { childList: true, subtree: true });
 document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.requestConfig?.path.endsWith("/comments/marks/")) soon(); });
-// A link to a thread opens it where it stands.
+// A link to a thread opens it at its event.
 document.addEventListener("htmx:afterSwap", function arrive({ detail }) {
   if (!detail.requestConfig?.path.endsWith("/comments/marks/")) return;
   document.removeEventListener("htmx:afterSwap", arrive);

@@ -1,4 +1,5 @@
-// Fields in which people write to each other: drafts are kept in this browser, and @ opens a list of whom to mention.
+// Fields in which people write to each other: drafts are stored in this browser, and @ opens a list of people to
+// mention.
 
 const byKey = (key) => `said ${key}`;
 let people = null; // asked once for a page
@@ -49,7 +50,7 @@ document.addEventListener("input", ({ target }) => {
   grow(target);
   suggest(target);
 });
-// Sent is what the server answered with a part of the page; a refusal comes without one, and the draft stays.
+// A text was sent if the server answers with a part of the page. A refusal comes without one: then the draft stays.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const field = detail.requestConfig?.verb === "post" && detail.requestConfig.elt.querySelector?.("textarea[data-draft]");
   if (field && detail.xhr.status === 200) forget(field);
@@ -59,9 +60,9 @@ document.addEventListener("keydown", (press) => {
   if (press.key === "Enter" && (press.ctrlKey || press.metaKey) && press.target.matches?.("textarea[data-draft]")) press.target.form.requestSubmit();
 });
 
-// --- whom to mention ---------------------------------------------------------------------------------
+// --- people to mention ---------------------------------------------------------------------------------
 
-// The name that is being written before the cursor, null if there is none.
+// The beginning of a name before the cursor; null if there is none.
 function begun(field) {
   const found = field.value.slice(0, field.selectionStart).match(/(?:^|[^\w@.])@([\w.+-]{0,40})$/);
   return found ? found[1] : null;

@@ -1,4 +1,4 @@
-// What a person should know of this page's link to the server: no network, no answer, a request that was refused.
+// Messages about this page's connection to the server: no network, no answer, a refused request.
 
 const SHOWN = 8000; // ms that a message stays, unless it is an error
 const away = document.getElementById("away");
@@ -40,7 +40,7 @@ function closable(item) {
   return item;
 }
 
-// --- the link to the server ---
+// --- the connection to the server ---
 
 function look() {
   if (!navigator.onLine) say("You are offline.", "What is on this page can be read, and what you typed stays. Runs go on without you; this page catches up by itself.");
@@ -72,11 +72,11 @@ document.addEventListener("htmx:responseError", (event) => {
   const { xhr, requestConfig, elt } = event.detail;
   if (elt === pulse && xhr.status >= 500) { silent(); return; }
   answered();
-  if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer says itself why
+  if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer has a message
   const words = REFUSED[xhr.status] || (xhr.status >= 500 ? BROKEN : `The server refused this (${xhr.status}). Nothing was changed. Load the page again, then try once more.`);
   const told = `${requestConfig.path} ${xhr.status}`;
   const wanted = asked.has(requestConfig.triggeringEvent?.type);
-  // Parts that ask by themselves say it once, not with every question.
+  // Parts that poll report a failure once, not for every request.
   if (!wanted && elt.dataset.refused === told) return;
   elt.dataset.refused = told;
   toast(words, "error");
@@ -87,7 +87,7 @@ for (const name of ["htmx:sendError", "htmx:timeout"]) {
     if (asked.has(event.detail.requestConfig?.triggeringEvent?.type)) toast("This did not reach the server. What you typed is still here: try again once it answers.", "error");
   });
 }
-// Skip the poll while offline, in a hidden tab, and while a key command runs: the next one comes soon enough.
+// Skip the poll while offline, in a hidden tab, and while a key command runs: the next one is soon enough.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const unseen = document.hidden && event.target.closest("[data-while-visible]");
   const atWork = event.target.closest("[data-while-idle]")?.querySelector(":focus-visible");

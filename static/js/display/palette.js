@@ -1,15 +1,14 @@
-// Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
-// before anything is typed, the places visited recently, the person's latest runs and the pages there are. What can be done
-// here are the page's own buttons and links with data-offer="Stop this run": the palette presses them. Those in the page
-// itself stand before the pages.
+// Ctrl+K: a box that leads anywhere. The server's results are elements with role "option" in #palette-found; before
+// anything is typed, the list has the places visited recently, the person's latest runs, and all pages. Actions are the
+// page's own buttons and links with data-offer="Stop this run", which the palette presses. Actions come before pages.
 import { base } from "./base.js";
 import { score } from "./fuzzy.js";
 import { toast } from "./notices.js";
 
-// Of a page also what a key presses.
+// For a page, also the key that opens it.
 const OFFERED = "[data-offer], main :is(a, button)[data-key-says]:not([data-key-own])";
 const KEPT = 8; // places remembered in this browser
-const RECENT = 4; // of them on show, so that what can be done here is seen without scrolling
+const RECENT = 4; // of these, visible ones, so that actions are visible without scrolling
 const box = document.getElementById("palette");
 const words = document.getElementById("palette-words");
 const list = document.getElementById("palette-list");
@@ -19,7 +18,7 @@ const pages = document.getElementById("palette-pages");
 const here = document.getElementById("palette-here");
 const count = document.getElementById("palette-count");
 const actions = document.getElementById("palette-actions");
-let answered = ""; // the words that the options on show answer
+let answered = ""; // the words for which the options were found
 let chosen = null;
 
 function places() {
@@ -55,7 +54,7 @@ function open() {
 function option({ url, words: text, image }) {
   const link = document.createElement("a");
   link.setAttribute("role", "option");
-  // Only a path of this site is ever opened, whatever stands in the storage.
+  // The storage may hold anything, so only paths of this site are opened.
   link.href = location.origin + new URL(url, location.origin).pathname;
   const name = document.createElement("span");
   name.textContent = text;
@@ -64,7 +63,7 @@ function option({ url, words: text, image }) {
   return link;
 }
 
-// Those of the page, with a link to it, and those of the frame; what a run's state rules out is not offered.
+// Actions of the page, with a link to it, and of the frame, without those that a run's state does not allow.
 function offers() {
   const shown = [...document.querySelectorAll(OFFERED)].filter((each) => !each.hidden && !each.disabled && !each.closest("[hidden]") && stands(each.closest("[data-do]")));
   const within = (main) => {
@@ -74,7 +73,7 @@ function offers() {
   return [[["Copy link to this page", copyLink], ...within(true)], within(false)];
 }
 
-// What unfolds is there to be filled in.
+// Unfolded parts have fields to fill in.
 function press(element) {
   element.click();
   if (element.matches("summary")) element.parentElement.querySelector("input:not([type=hidden])")?.focus();
@@ -107,14 +106,14 @@ function action([text, act, key]) {
 function show(keep = false) {
   const text = words.value.trim();
   const asks = words.hasAttribute("hx-get");
-  (text ? actions : recent).after(found); // what the page itself can do comes first, once something is asked for
+  (text ? actions : recent).after(found); // actions of the page come first once words are typed
   found.hidden = !asks || Boolean(text) !== Boolean(answered.trim());
   for (const group of [recent, here, pages, actions]) {
     rank(group, text);
     const replaced = asks && text !== "" && group === pages;
     group.hidden = replaced || !group.querySelector("[role=option]:not([hidden])");
   }
-  // A run that was visited lately need not stand there twice.
+  // A run that was visited recently is not listed twice.
   const known = new Set([...recent.querySelectorAll("a:not([hidden])")].map((each) => each.pathname));
   for (const each of found.querySelectorAll("a")) each.hidden = known.has(each.pathname) && !each.search && !each.hash;
   for (const group of found.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("a:not([hidden])");
@@ -124,7 +123,7 @@ function show(keep = false) {
   tell();
 }
 
-// What fits the words, the best first; everything, in its order, where there are none.
+// Matches, best first; without words, everything in its order.
 function rank(group, text) {
   const all = [...group.querySelectorAll("[role=option]")];
   all.forEach((each, place) => { each.dataset.place ??= place; });
@@ -162,7 +161,7 @@ function typed(event) {
   if (event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") step(event.key === "ArrowDown" ? 1 : -1);
   else if (event.key === "Enter" && chosen && (words.value === answered || !words.value.trim())) go(event);
-  else if (event.key === "Escape") box.close(); // of a field for searching it would empty the field first
+  else if (event.key === "Escape") box.close(); // in a search field, Escape would first empty the field
   else return;
   event.preventDefault();
 }

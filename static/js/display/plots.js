@@ -1,5 +1,5 @@
-// Marks of plots: the arrow keys walk along them, and the one under the pointer or the focus says what it is and shows
-// its picture.
+// Marks of plots: arrow keys move from one to the next. The mark under the pointer, or with the focus, shows its words
+// and its picture.
 const MARKS = ".spot, .mark, .bar";
 const GAP = 10; // pixels between a mark and its card
 
@@ -82,7 +82,7 @@ document.addEventListener("keydown", (event) => {
   if (!mark || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   if (walk(mark, event.key)) { event.preventDefault(); event.stopPropagation(); }
 }, true);
-// A mark that has the focus keeps its card where the page moves; under the pointer is then another one.
+// When the page scrolls, a focused mark keeps its card; under the pointer there is another mark.
 addEventListener("scroll", () => {
   if (at && at === document.activeElement) place(at);
   else if (at) hide();

@@ -1,5 +1,5 @@
-// A text field for programs: the field itself lies, see-through, over a layer that shows its words in colour, with the
-// numbers of the lines beside it. Reading, selecting, undoing stay the field's own.
+// A text field for programs: the transparent field is over a layer with its text in colour, and line numbers beside it.
+// Selecting and undoing remain the browser's.
 import { lines } from "./python.js";
 
 const INDENT = "    ";
@@ -25,7 +25,7 @@ export class CodeEditor {
 
   set text(words) { this.field.value = words; this.draw(); }
 
-  // The line that the error names is marked until it, or anything before it, changes.
+  // The line of the error is marked until it, or anything before it, changes.
   typed() {
     if (this.marked && this.wrong !== this.upToMark()) this.marked = 0;
     this.draw();
@@ -93,7 +93,7 @@ export class CodeEditor {
     else { const at = Math.max(from, selectionStart + first); this.field.setSelectionRange(at, at); }
   }
 
-  // A new line goes on where the last one began, and one step deeper after a colon.
+  // A new line has the indent of the last one, and one step more after a colon.
   breakLine() {
     const at = this.field.selectionStart;
     const row = this.text.slice(this.lineStart(at), at);
@@ -111,7 +111,7 @@ export class CodeEditor {
     this.field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  // A piece of program from elsewhere on the page: instead of nothing, or on lines of its own where the cursor is.
+  // Insert a program from elsewhere on the page: into an empty field, or as separate lines at the cursor.
   paste(words) {
     if (!this.text.trim()) { this.field.select(); this.insert(words); return; }
     const at = this.field.selectionStart;

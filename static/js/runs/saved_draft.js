@@ -1,11 +1,11 @@
-// Keeps a form's draft on the server while one types. Each save names the version it was written on, so that two tabs
-// do not overwrite each other in silence.
+// Save a form's draft on the server while the user types. Each save names the version it is based on, so that two tabs
+// do not overwrite each other silently.
 
 const WAIT = 700; // ms without typing after which the draft is saved
-const RETRY = 5000; // ms after which a save that did not come through is tried again
+const RETRY = 5000; // ms after which a failed save is tried again
 
 export class SavedDraft {
-  // `report` gets what is to be shown, and where another tab was first, the draft as it is kept.
+  // `report` gets the state to show and, if another tab was first, the stored draft.
   constructor(form, report) {
     Object.assign(this, { form, report, dirty: false, saving: null, timer: 0, over: false });
     this.version = form.elements.version;
@@ -18,14 +18,14 @@ export class SavedDraft {
     if (!this.over) this.timer = setTimeout(() => this.save(), WAIT);
   }
 
-  // The form is gone from the page; what was typed up to that moment is kept all the same.
+  // The form is gone from the page; what was typed until then is saved nevertheless.
   async leave() {
     clearTimeout(this.timer);
     await this.save();
     this.over = true;
   }
 
-  // One at a time, the newest last. True once all there is is kept.
+  // One save at a time, the newest last. True once everything is saved.
   async save(options = {}) {
     clearTimeout(this.timer);
     if (this.saving) await this.saving;
@@ -62,7 +62,7 @@ export class SavedDraft {
     return false;
   }
 
-  // Go on from the draft as it is kept: what is in the form takes its place.
+  // Continue from the stored draft: the content of the form replaces it.
   resume(version) {
     this.version.value = version;
     this.over = false;

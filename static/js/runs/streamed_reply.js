@@ -1,10 +1,10 @@
-// The words of a reply under way, with a still cursor after the last: hypotheses as they will stand, and the end of the
-// program in a box of fixed height. Words are text and nothing else.
+// The words of an unfinished reply, with a cursor that does not blink: hypotheses as they will look, and the end of the
+// program in a box of fixed height. Words are only ever inserted as text.
 
-const LINES = 10; // of a program under way
+const LINES = 10; // of an unfinished program
 const TAG = /^\[([A-Z][A-Z 0-9]*)\]:?[ \n]?/m;
 const HYPOTHESIS = /^[-*\s]*Hypothesis[_ ]?(\d+):\s*(.*?)\s*(?:\[(open|supported|refuted)\b:?\s*([^\]]*)\]?)?$/i;
-const HALF = /(^|\n)(\[[A-Z 0-9]*\]?|`{1,2})$/; // the beginning of a tag or of a fence says nothing yet
+const HALF = /(^|\n)(\[[A-Z 0-9]*\]?|`{1,2})$/; // the beginning of a tag or of a fence, not shown yet
 
 export class StreamedReply {
   constructor(section, words) {

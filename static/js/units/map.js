@@ -1,4 +1,4 @@
-// A network of units: the square under the pointer is named and can be opened; on a layer's page arrow keys move.
+// A map of units: the square under the pointer is named and can be opened; on a layer's page, arrow keys move.
 
 const cells = document.getElementById("cells");
 
@@ -43,14 +43,14 @@ function follow(sheet) {
   sheet.addEventListener("click", (event) => {
     if (event.target.closest("a")) return;
     const unit = unitAt(sheet, event);
-    // A finger is wider than a square: it opens the layer, where every unit is a link of its size.
+    // A finger is wider than a square: it opens the layer, where every unit is a larger link.
     if (event.pointerType === "touch") location.assign(sheet.dataset.url);
     else if (unit) location.assign(`${sheet.dataset.url}${unit.number}/`);
   });
 }
 
 document.querySelectorAll(".sheet svg").forEach(follow);
-document.addEventListener("htmx:afterSwap", (event) => event.target.querySelectorAll?.(".sheet svg").forEach(follow)); // a map that fills up
+document.addEventListener("htmx:afterSwap", (event) => event.target.querySelectorAll?.(".sheet svg").forEach(follow)); // drawn again
 
 // --- the links of a layer: one stop for the Tab key, arrows within ---
 
