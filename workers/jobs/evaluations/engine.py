@@ -100,7 +100,7 @@ def _take_up(evaluation: Evaluation) -> None:
 @contextmanager
 def _let_runs_proceed(evaluation: Evaluation) -> Iterator[None]:
     """Let its runs proceed while the block runs."""
-    of_evaluation.resume_runs(evaluation, has_workers=has_workers())
+    of_evaluation.resume_runs(evaluation, by_workers=has_workers())
     try:
         yield
     except Exception as error:
