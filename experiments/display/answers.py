@@ -19,7 +19,7 @@ from experiments.display.functions.samples import MAX_RECENT_SAMPLES, FunctionEv
 from experiments.display.image_cards import ImageSource, LoggedCard, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
-from experiments.display.prose import get_first_sentence
+from experiments.display.prose import first_sentence
 from experiments.display.rounds import OutlineLine, outline
 from experiments.display.strips import draw_strips
 from experiments.models import Hypothesis, Layer, Run
@@ -105,7 +105,7 @@ def read_answer(
     return RunAnswer(
         run,
         labels,
-        get_first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
+        first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
         read_figures(run.label_check, ceiling=run.has_ended and not names.is_masked(run)) if run.label_check else None,
         evidence,

@@ -50,7 +50,7 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(value) % 60} s"
 
 
-def format_age(time: datetime | None) -> str:
+def ago(time: datetime | None) -> str:
     """Format how long ago, to one unit; "" if unknown."""
     if time is None:
         return ""

@@ -119,7 +119,7 @@ ITEM = re.compile(r"^\s*[-•*]\s+")
 """Start of a list item."""
 
 
-def get_first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return the first sentence of a conclusion without Markdown, with the next one if it is short; cut if it is
     too long."""
     parts = (ITEM.sub("", each) for each in SENTENCE.split(text.strip(), maxsplit=2))

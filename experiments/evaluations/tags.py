@@ -48,7 +48,7 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
 
 
 @register.filter
-def format_number(value: float | None) -> str:
+def in_digits(value: float | None) -> str:
     """Format a number of a table or score. Counts have no decimals."""
     # 0 and 1 as floats are shares, so they keep their decimals
     is_count = value is not None and value == round(value) and (abs(value) >= 2 or isinstance(value, int))
@@ -59,5 +59,5 @@ def format_number(value: float | None) -> str:
 def score_words(value: Any) -> str:
     """Write a score: a figure, words, or a yes or no."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return format_number(value)
+        return in_digits(value)
     return humanize(value) if value is None or isinstance(value, bool) else Truncator(value).chars(60)

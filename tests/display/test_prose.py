@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.display.prose import MAX_SENTENCE, get_first_sentence, highlight, prose
+from experiments.display.prose import MAX_SENTENCE, first_sentence, highlight, prose
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,12 @@ def test_what_is_long_to_read_is_formatted_all_the_same() -> None:
 
 
 def test_one_sentence_stands_for_a_conclusion_and_is_cut_where_it_does_not_end() -> None:
-    assert get_first_sentence("It responds to **red balls**, and to nothing else that is round. Cars?") == (
+    assert first_sentence("It responds to **red balls**, and to nothing else that is round. Cars?") == (
         "It responds to red balls, and to nothing else that is round."
     )
-    assert get_first_sentence("Red balls. Of any size.") == "Red balls. Of any size."
-    assert (
-        get_first_sentence("I found two:\n- **Weaker** at night.\n- Stronger by day.")
-        == "I found two: Weaker at night."
-    )
-    cut = get_first_sentence("red balls and " * 200)
+    assert first_sentence("Red balls. Of any size.") == "Red balls. Of any size."
+    assert first_sentence("I found two:\n- **Weaker** at night.\n- Stronger by day.") == "I found two: Weaker at night."
+    cut = first_sentence("red balls and " * 200)
     assert len(cut) <= MAX_SENTENCE
     assert cut.endswith("…")
 

@@ -39,7 +39,7 @@ class FunctionAnswer:
     """Python whose last function is the answer; "" if none was found."""
 
 
-class FunctionCall(Protocol):
+class StudiedFunction(Protocol):
     """A function under study; `guess` is the expected output before the call."""
 
     def __call__(self, inputs: Sequence[Any], guess: Guess | None = None, /) -> list[Any]: ...
@@ -48,7 +48,7 @@ class FunctionCall(Protocol):
 Guess = Callable[[], FunctionAnswer]
 
 
-def study_numbers(call: FunctionCall) -> FunctionAnswer:
+def study_numbers(call: StudiedFunction) -> FunctionAnswer:
     """Find a numeric function: where it is noisy, then the curve that the rest follows."""
     x = np.arange(-EDGE, EDGE + _STEP, _STEP)
     first = _measure(call, x)
@@ -69,7 +69,7 @@ def study_numbers(call: FunctionCall) -> FunctionAnswer:
     return _conclude(x, outside, words, head, f" except ({low:g}, {high:g})")
 
 
-def _measure(call: FunctionCall, x: Floats, guess: Guess | None = None) -> Floats:
+def _measure(call: StudiedFunction, x: Floats, guess: Guess | None = None) -> Floats:
     """Return the outputs at many points, in calls that are not too large."""
     parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
     return np.array([value for part in parts for value in call(part.tolist(), guess)], dtype=float)
@@ -115,7 +115,7 @@ _FURTHER_PROBES = ["Was it a car or a cat I saw?", "north 42 SOUTH", "x", "Übun
 _STRING_DOMAIN = "printable texts"
 
 
-def study_texts(call: FunctionCall) -> FunctionAnswer:
+def study_texts(call: StudiedFunction) -> FunctionAnswer:
     """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe.
 
     The curve found from the first probes must predict other outputs.
@@ -152,15 +152,15 @@ def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
 # --- words ----------------------------------------------------------------------------------------------
 
 
-def _study_concepts(call: FunctionCall) -> FunctionAnswer:
+def _study_concepts(call: StudiedFunction) -> FunctionAnswer:
     return FunctionAnswer(*study_concepts(call), "")
 
 
-def _study_relations(call: FunctionCall) -> FunctionAnswer:
+def _study_relations(call: StudiedFunction) -> FunctionAnswer:
     return FunctionAnswer(*study_relations(call), "")
 
 
-STUDIES: Mapping[str, Callable[[FunctionCall], FunctionAnswer]] = {
+STUDIES: Mapping[str, Callable[[StudiedFunction], FunctionAnswer]] = {
     "numeric": study_numbers,
     "strings": study_texts,
     "concepts": _study_concepts,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import UnknownName
-from workers.functions.baselines import STUDIES, FunctionAnswer, FunctionCall, Guess
+from workers.functions.baselines import STUDIES, FunctionAnswer, Guess, StudiedFunction
 from workers.protocols import Emit, LabSettings, Message, Reply
 from workers.record.functions import WORD_FAMILIES
 from workers.record.limits import Usage
@@ -107,7 +107,7 @@ class _RefusedError(Exception):
     """An experiment did not give what it was made for."""
 
 
-def _replay(results: Sequence[Answers]) -> FunctionCall:
+def _replay(results: Sequence[Answers]) -> StudiedFunction:
     """Return a call that is answered by the experiments in their order."""
     left: Iterator[tuple[int, Answers]] = iter(enumerate(results))
 

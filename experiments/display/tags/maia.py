@@ -16,7 +16,7 @@ from experiments.core import parts
 from experiments.display import number_format as numbers
 from experiments.display.card_drawing import draw_bar, draw_card, draw_claim, draw_edits, draw_pair
 from experiments.display.plots.marks import draw_marks
-from experiments.display.prose import get_first_sentence, highlight, prose, set_commands, split_lines
+from experiments.display.prose import first_sentence, highlight, prose, set_commands, split_lines
 from experiments.models import Run
 from workers.record.figures import change, figure
 
@@ -33,7 +33,7 @@ for _written in (
     figure,
     change,
     prose,
-    get_first_sentence,
+    first_sentence,
     highlight,
     numbers.compact,
     numbers.size,
@@ -42,7 +42,7 @@ for _written in (
 ):
     register.filter(_written)
 for _counted in (
-    numbers.format_age,
+    numbers.ago,
     numbers.timestamp,
     numbers.thousands,
     numbers.dollars,

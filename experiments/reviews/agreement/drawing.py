@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.display.plots import IntervalRow, MatrixCell, Plot, draw_intervals, draw_matrix
 from experiments.models import ReviewVerdict
-from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, Agreement, cohen_kappa
+from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, AgreementEstimate, cohen_kappa
 from experiments.reviews.agreement.ratings import VERDICT, RatedLine, Ratings
 from workers.record.figures import EN_DASH, MINUS, figure
 
@@ -16,7 +16,7 @@ TENTATIVE = 0.667
 """Alpha above which Krippendorff draws tentative conclusions."""
 
 
-def draw_lines(rows: Sequence[tuple[RatedLine, Agreement]]) -> Plot | None:
+def draw_lines(rows: Sequence[tuple[RatedLine, AgreementEstimate]]) -> Plot | None:
     """Plot Krippendorff's alpha by criterion. None if it is undefined for all."""
     known = [
         IntervalRow(line.words, found.value, found.low, found.high, found.n)

@@ -26,7 +26,7 @@ from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
 
 if TYPE_CHECKING:
-    from experiments.reviews.agreement.measures import Agreement
+    from experiments.reviews.agreement.measures import AgreementEstimate
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
@@ -52,7 +52,7 @@ class AgreementRow:
     measure: str
     one: str
     other: str
-    figure: Agreement
+    figure: AgreementEstimate
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:

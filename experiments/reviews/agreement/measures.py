@@ -44,7 +44,7 @@ Statistic = Callable[..., Numbers]
 
 
 @dataclass(frozen=True)
-class Agreement(Estimate):
+class AgreementEstimate(Estimate):
     """A measure over `n` items. There is an interval if there are enough items."""
 
     raters: int = 0
@@ -60,12 +60,12 @@ class Agreement(Estimate):
 
 
 @lru_cache(maxsize=1024)
-def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Agreement:
+def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> AgreementEstimate:
     """Compute alpha over all reviewers, with any number of ratings per item: ordinal for scores, nominal for the
     verdict."""
     counts, line = ratings.counts, ratings.line
     if why := _explain_undefined(counts, len(ratings.reviewers)):
-        return Agreement(n=len(counts), why=why)
+        return AgreementEstimate(n=len(counts), why=why)
 
     def alpha_of(items: NDArray[np.intp]) -> float:
         import krippendorff
@@ -80,48 +80,48 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Agreemen
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         return np.apply_along_axis(alpha_of, axis, items)
 
-    return estimate_agreement(len(counts), statistic, with_interval=with_interval)
+    return _estimate_agreement(len(counts), statistic, with_interval=with_interval)
 
 
 @lru_cache(maxsize=1024)
-def fleiss_kappa(ratings: Ratings) -> Agreement:
+def fleiss_kappa(ratings: Ratings) -> AgreementEstimate:
     """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal."""
     counts = ratings.counts
     if why := _explain_undefined(counts, len(ratings.reviewers)):
-        return Agreement(n=len(counts), why=why)
+        return AgreementEstimate(n=len(counts), why=why)
     opinions = counts.sum(axis=1)
     # The formula needs equally many ratings per item: only items with the most common number count
     raters = int(np.bincount(opinions).argmax())
     even = counts[opinions == raters]
     if len(even) < 2:
-        return Agreement(n=len(even), why=UNEVEN)
+        return AgreementEstimate(n=len(even), why=UNEVEN)
     agreeing = ((even**2).sum(axis=1) - raters) / (raters * (raters - 1))
 
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         observed = np.mean(agreeing[items], axis)
         expected = sum(np.mean(column[items] / raters, axis) ** 2 for column in even.T)
-        return disagreement_ratio(1 - observed, 1 - np.asarray(expected))
+        return _disagreement_ratio(1 - observed, 1 - np.asarray(expected))
 
-    return estimate_agreement(len(even), statistic, raters)
+    return _estimate_agreement(len(even), statistic, raters)
 
 
 @lru_cache(maxsize=1024)
-def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> Agreement:
+def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> AgreementEstimate:
     """Compute 1 - observed / expected disagreement of two reviewers: unweighted for the verdict (Cohen 1960), with
     quadratic weights for scores (Cohen 1968)."""
     first, second = ratings.pair(one, other)
     if len(first) < 2:
-        return Agreement(n=len(first), why=ONE_ITEM if len(first) else NO_ITEM)
+        return AgreementEstimate(n=len(first), why=ONE_ITEM if len(first) else NO_ITEM)
 
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         x, y = first[items], second[items]
         if ratings.line.level == "nominal":
             chance = sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
-            return disagreement_ratio(np.mean(x != y, axis), 1 - chance)
+            return _disagreement_ratio(np.mean(x != y, axis), 1 - chance)
         expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
-        return disagreement_ratio(np.mean((x - y) ** 2, axis), expected)
+        return _disagreement_ratio(np.mean((x - y) ** 2, axis), expected)
 
-    return estimate_agreement(len(first), statistic, with_interval=with_interval)
+    return _estimate_agreement(len(first), statistic, with_interval=with_interval)
 
 
 def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
@@ -133,19 +133,19 @@ def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
     return ONE_VALUE if (counts.sum(axis=0) > 0).sum() < 2 else ""
 
 
-def disagreement_ratio(observed: Numbers, expected: Numbers) -> Numbers:
+def _disagreement_ratio(observed: Numbers, expected: Numbers) -> Numbers:
     """Return 1 - observed / expected disagreement, or `UNDEFINED` if none is expected."""
     known = expected > 1e-12
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
 
-def estimate_agreement(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> Agreement:
+def _estimate_agreement(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> AgreementEstimate:
     """Compute the statistic over all items, with its percentile interval over resampled items."""
     value = round(float(statistic(np.arange(n))), 12) + 0.0  # 1 - 1 is 0, not 1.1e-16 or -0
     if value == UNDEFINED:
-        return Agreement(n=n, why=ONE_VALUE, raters=raters)
+        return AgreementEstimate(n=n, why=ONE_VALUE, raters=raters)
     low, high = estimate_interval(n, statistic) if with_interval and n >= MIN_INTERVAL_ITEMS else (None, None)
-    return Agreement(value, low, high, n, raters=raters)
+    return AgreementEstimate(value, low, high, n, raters=raters)
 
 
 def estimate_interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, None]:

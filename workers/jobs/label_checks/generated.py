@@ -12,7 +12,7 @@ from experiments.label_checks.requests import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
 from workers.jobs.label_checks.held_out import read_controls
-from workers.jobs.label_checks.images import MeasuredImage, draw, measure
+from workers.jobs.label_checks.images import CheckMeasurement, draw, measure
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.label_checks.vlm_judge import write_prompts
 from workers.jobs.laboratory import laboratory
@@ -92,7 +92,7 @@ def _draw_side(
     return [[next(drawn) for _ in (seeds if at < MAIA else seeds[:1])] for at in range(len(prompts))]
 
 
-def _activation(row: GeneratedImage, answers: dict[str, MeasuredImage]) -> float:
+def _activation(row: GeneratedImage, answers: dict[str, CheckMeasurement]) -> float:
     """Return NaN for a refused image."""
     return answers[row.image_id].activation if row.image_id else float("nan")
 
@@ -102,7 +102,7 @@ def _rows(values: list[list[float]]) -> np.ndarray:
 
 
 def _images(
-    side: list[list[GeneratedImage]], answers: dict[str, MeasuredImage], expected: float
+    side: list[list[GeneratedImage]], answers: dict[str, CheckMeasurement], expected: float
 ) -> tuple[CheckImage, ...]:
     return tuple(
         CheckImage(

@@ -24,7 +24,7 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class MeasuredImage:
+class CheckMeasurement:
     """An image and a system's activation."""
 
     image: str
@@ -61,7 +61,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
     return [found[hashes[prompt], seed] for prompt, seed in wanted]
 
 
-def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, MeasuredImage]:
+def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, CheckMeasurement]:
     """Return the system's activations for stored images, by key. Earlier measurements are reused. Raises Cancelled."""
     lab = laboratory()
     revision = lab.find_revision(spec)
@@ -70,7 +70,9 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
     named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
     system = sha256(named.encode()).hexdigest()
     rows = Measurement.objects.filter(system=system, image__in=set(keys))
-    found = {row.image_id: MeasuredImage(row.image_id, row.masked_id or row.image_id, row.activation) for row in rows}
+    found = {
+        row.image_id: CheckMeasurement(row.image_id, row.masked_id or row.image_id, row.activation) for row in rows
+    }
     missing = [key for key in dict.fromkeys(keys) if key not in found]
     for start in range(0, len(missing), AT_ONCE):
         progress("Measuring images of the check", start, len(missing))
@@ -78,7 +80,7 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
         answers = lab.subject(spec).respond([images.load(key) for key in some])
         for key, answer in zip(some, answers, strict=True):
             masked = images.remember(answer.masked, Provenance(Origin.GENERATED, raw=key))
-            found[key] = MeasuredImage(key, masked, answer.activation)
+            found[key] = CheckMeasurement(key, masked, answer.activation)
         images.flush()
         made = [found[key] for key in some]
         Measurement.objects.bulk_create(
