@@ -49,7 +49,7 @@ def render_comment(comment: Comment) -> SafeString:
 @register.simple_tag
 def write_to(name: str, pk: int) -> SafeString:
     """Write the attributes of a form whose answer replaces the part of the page around it."""
-    shape = 'method="post" action="{0}" hx-post="{0}" hx-target="closest .talks" hx-swap="outerHTML"'
+    shape = 'method="post" action="{0}" hx-post="{0}" hx-target="closest .discussion" hx-swap="outerHTML"'
     return format_html(shape, reverse(name, args=[pk]))
 
 

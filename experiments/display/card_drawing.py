@@ -42,7 +42,7 @@ HEAT = (
 MAP = ' data-map="{}" data-low="{}" data-high="{}" data-threshold="{}" data-top="{}"'
 OUTSIDE = (
     '<figure tabindex="0">{frame}<figcaption><span class="title">{title}</span><span class="measure">'
-    '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="quiet">{made}</span>'
+    '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="muted">{made}</span>'
     "</figcaption></figure>\n"
 )
 PICTURE = '<img{} src="{}" alt="{}" loading="lazy">'
@@ -51,7 +51,7 @@ LINKED, FRAMED = '<a class="frame" href="{}">{}{}</a>', '<div class="frame">{}{}
 UNSEEN = SafeString('<span class="skeleton"></span>')
 EDITS = (
     '<div class="edits {size}"><div class="before"><p class="edit-head">Original</p>{before}</div>'
-    '<div class="afters">{afters}</div></div>'
+    '<div class="after-images">{afters}</div></div>'
 )
 AFTER = (
     '<div class="after"><p class="edit-head change {}" title="What the edit did to the activation">'
@@ -61,7 +61,7 @@ BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidde
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
 TICK = '<line class="tick" x1="{0}" x2="{0}" y1="0" y2="1"/>'
 DIFFERS = (
-    '\n    <span class="claim differs" title="The program logged another number than the system returned.">'
+    '\n    <span class="claim mismatch" title="The program logged another number than the system returned.">'
     "logged as {}</span>"
 )
 UNMEASURED = SafeString(

@@ -62,6 +62,6 @@ def limit_field(label: str, most: float, least: float | None = None) -> forms.Fl
 def offer_counted(rows: Iterable[tuple[str, str, int]]) -> list[tuple[str, str]]:
     """Return choices of sources of labels, each with how many labels it has, from (key, words, labels)."""
     return [
-        (key, format_html('{} <span class="quiet">{}</span>', words, count_noun(labels, "label")))
+        (key, format_html('{} <span class="muted">{}</span>', words, count_noun(labels, "label")))
         for key, words, labels in rows
     ]

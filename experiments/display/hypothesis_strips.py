@@ -19,7 +19,7 @@ STEPS = 100
 """Positions along a strip."""
 STRIP = (
     '<span class="sides-strip" title="{}"><svg viewBox="0 0 100 14" width="100" height="14" aria-hidden="true">'
-    '<path class="with" d="{}"/><path class="without" d="{}"/></svg>AUC {} <span class="quiet">n {} | {}</span></span>'
+    '<path class="with" d="{}"/><path class="without" d="{}"/></svg>AUC {} <span class="muted">n {} | {}</span></span>'
 )
 
 

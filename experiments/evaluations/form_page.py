@@ -74,7 +74,7 @@ def _explain_empty_model(kind: KindRow) -> str:
 
 def _describe_autoencoder(row: SparseAutoencoderRow) -> str:
     place = f"{row.card['layer']} of {row.card['model_key']}, k {row.card['k']}"
-    return format_html('{} <span class="quiet">{}</span>', row.model.name, place)
+    return format_html('{} <span class="muted">{}</span>', row.model.name, place)
 
 
 def _offer_suiting(rows: QuerySet[Any]) -> list[tuple[str, str]]:

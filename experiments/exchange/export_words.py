@@ -64,7 +64,7 @@ _OTHERS = index_filters(
 )
 """Filters of exports alone."""
 _BUNDLE = format_html(
-    '{} <span class="quiet">to read offline, to import, or to open with <code>inspect view</code></span>',
+    '{} <span class="muted">to read offline, to import, or to open with <code>inspect view</code></span>',
     ExportSubject.BUNDLE.label,
 )
 _SUBJECTS = [(each.value, _BUNDLE if each == ExportSubject.BUNDLE else each.label) for each in ExportSubject]

@@ -18,7 +18,7 @@ from experiments.gallery.observations import GalleryItem
 register = template.Library()
 
 ITEM = (
-    '<div class="gallery-item{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
+    '<div class="gallery-item{two}">\n  {cards}\n  <p class="location"><a href="{run}?at={seq}#e{seq}"'
     ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"{card}'
     ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
 )

@@ -14,7 +14,7 @@ _EXPLAINED = (
     ("", "The usual judge", _DEFAULT_JUDGE),
     (PEOPLE, "People", "reviewers are shown about 70 images, one after the other"),
 )
-_JUDGES = [(key, format_html('{} <span class="quiet">{}</span>', *words)) for key, *words in _EXPLAINED]
+_JUDGES = [(key, format_html('{} <span class="muted">{}</span>', *words)) for key, *words in _EXPLAINED]
 
 
 class StartCheck(forms.Form):

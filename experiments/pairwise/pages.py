@@ -32,15 +32,15 @@ PER_PAGE = 30
 COLUMNS = (
     ListColumn("number", "Number", kind="number"),
     ListColumn("labels", "Labels"),
-    ListColumn("place", "Layers", kind="place"),
+    ListColumn("place", "Layers", kind="unit-cell"),
     ListColumn("pairs", "Pairs", "size", "number"),
     ListColumn("status", "Status"),
     ListColumn("judged", "Judged by you"),
     ListColumn("votes", "Votes", "votes", "number", wide=True),
-    ListColumn("evaluation", "Evaluation", kind="few", wide=True),
-    ListColumn("owner", "By", "owner", "few", wide=True),
-    ListColumn("created", "Created", "created", "few"),
-    ListColumn("closed", "Closed", "closed", "few"),
+    ListColumn("evaluation", "Evaluation", kind="secondary", wide=True),
+    ListColumn("owner", "By", "owner", "secondary", wide=True),
+    ListColumn("created", "Created", "created", "secondary"),
+    ListColumn("closed", "Closed", "closed", "secondary"),
 )
 DEFAULT_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
 """Columns of the list by default."""

@@ -177,7 +177,7 @@ def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool)
     head = run_html.head(run) | {"names": names}
     yield render_to_string("exchange/exports/head.html", head if show_names else head | {"asked_by": ""})
     back = escape(study.title)
-    yield f'<p class="of-study">From the study <a href="../index.html">{back}</a></p>\n'
+    yield f'<p class="study-link">From the study <a href="../index.html">{back}</a></p>\n'
     yield render_answer(run, names, Audience.LINK, pictures)
     events = run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE)
     while some := list(islice(events, AT_ONCE)):

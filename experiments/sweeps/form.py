@@ -196,7 +196,7 @@ class NewSweep(SweepFields):
 
 
 def _describe_layer(name: str, units: int) -> str:
-    return format_html('<span class="mono">{}</span> <span class="quiet">{}</span>', name, f"{units:,}")
+    return format_html('<span class="mono">{}</span> <span class="muted">{}</span>', name, f"{units:,}")
 
 
 def find_layers(model: str) -> list[Layer]:

@@ -38,7 +38,7 @@ FILTERS = index_filters(
 MAX_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
-    '<span class="tile-words"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
+    '<span class="tile-text"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
     "</span>"
     '<span class="tile-label">{label}</span></span></a><span class="tile-score mono">{score}</span>{near}</li>'
 )

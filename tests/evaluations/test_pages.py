@@ -93,7 +93,7 @@ def test_a_moving_one_follows_its_work_and_can_be_stopped(as_owner: Client, eval
     part = as_owner.get(evaluation.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "progress"})
     following = part.content.decode()
     assert following.lstrip().startswith('<section id="progress"')
-    assert '<div id="figures" class="found" hx-swap-oob="true">' in following
+    assert '<div id="figures" class="result-section" hx-swap-oob="true">' in following
     evaluation.refresh_from_db()
     assert read_result(evaluation).figures[0].label in following
 

@@ -52,7 +52,7 @@ def test_no_name_is_shown_unless_it_was_asked_for(discussed: Run) -> None:
     page = opened(link(discussed).path)
     assert not [name for name in NAMES if name in page]
     assert "Paused</span> by a person" in page
-    assert '<h2>Round 2</h2><span class="by">a person' in page
+    assert '<h2>Round 2</h2><span class="byline">a person' in page
     assert "gpt-4o" in page, "the agent's name is no person's"
     assert "Too few" not in page
 

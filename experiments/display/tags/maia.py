@@ -84,7 +84,9 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
 @register.filter
 def nobreak(command: str) -> SafeString:
     """Prevent line breaks at the hyphens of a command's options."""
-    words = (('<span class="whole">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" "))
+    words = (
+        ('<span class="no-wrap">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" ")
+    )
     return SafeString(" ".join(format_html(shape, word) for shape, word in words))
 
 

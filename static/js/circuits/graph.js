@@ -1,9 +1,9 @@
 // The graph of a circuit: pointing at a member, or focusing it, highlights the lines from it and to it.
 
 function light(graph, node) {
-  graph.classList.toggle("is-lit", node !== null);
+  graph.classList.toggle("has-highlight", node !== null);
   for (const line of graph.querySelectorAll("[data-from]")) {
-    line.classList.toggle("lit", node !== null && [line.dataset.from, line.dataset.to].includes(node.dataset.node));
+    line.classList.toggle("highlighted", node !== null && [line.dataset.from, line.dataset.to].includes(node.dataset.node));
   }
 }
 

@@ -6,7 +6,7 @@ const NEARBY = 60; // characters stored of the text around a quote
 
 // The text under an element, and for each of its characters the node and place it comes from.
 export function reading(element) {
-  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".ours") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".injected") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
   const [nodes, places] = [[], []];
   let text = "";
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -32,7 +32,7 @@ function keep(field) {
 }
 
 function told(field, is) {
-  const words = field.form?.querySelector(".kept");
+  const words = field.form?.querySelector(".draft-status");
   if (words) words.hidden = !is;
 }
 
@@ -109,7 +109,7 @@ function line({ name, words }, place) {
   item.id = `mention-${place}`;
   item.dataset.name = name;
   item.append(Object.assign(document.createElement("b"), { textContent: `@${name}` }));
-  if (words !== name) item.append(" ", Object.assign(document.createElement("span"), { className: "quiet", textContent: words }));
+  if (words !== name) item.append(" ", Object.assign(document.createElement("span"), { className: "muted", textContent: words }));
   return item;
 }
 

@@ -24,7 +24,7 @@ function set(next) {
 function show() {
   for (const button of document.querySelectorAll("[data-images-as]")) button.setAttribute("aria-pressed", String(button.dataset.imagesAs === view()));
   for (const group of document.querySelectorAll(".image-switch[hidden]")) group.hidden = false;
-  const now = document.querySelector("#images-shown .now");
+  const now = document.querySelector("#images-shown .current-value");
   if (now) now.textContent = WORDS[view()];
 }
 

@@ -69,9 +69,9 @@ function explain(event) {
 }
 
 function point() {
-  for (const each of glossary.querySelectorAll(".meant")) each.classList.remove("meant");
+  for (const each of glossary.querySelectorAll(".highlighted-term")) each.classList.remove("highlighted-term");
   const entry = meant ? glossary.querySelector(`#word-${CSS.escape(meant)}`) : null;
-  entry?.classList.add("meant");
+  entry?.classList.add("highlighted-term");
   entry?.scrollIntoView({ block: "center" });
 }
 

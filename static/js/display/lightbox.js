@@ -10,7 +10,7 @@ let place = 0;
 let map = null; // of the visible image: { values, pixels }, once both are loaded
 
 export function open(card) {
-  const group = card.closest(".experiment, .end, #answer, .answer, .listed, .bearing > li") || document;
+  const group = card.closest(".experiment, .end, #answer, .answer, .experiment-item, .evidence-list > li") || document;
   cards = [...group.querySelectorAll(".image-card")].filter((each) => each.dataset.raw && each.checkVisibility());
   place = Math.max(0, cards.indexOf(card));
   part("strip").replaceChildren(...cards.map(thumb));
@@ -91,7 +91,7 @@ function facts(card) {
 
 // Links to where the image was logged and to its page; a comment, if the page has comments.
 function links(card) {
-  const where = [...(card.closest(".gallery-item, .one, .seen")?.querySelectorAll(".where a, a.source") || card.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
+  const where = [...(card.closest(".gallery-item, .image-item, .experiment-page, .evidence-item, .exemplar-panel")?.querySelectorAll(".location a, a.source") || card.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
   const page = card.querySelector(".frame").cloneNode();
   page.className = "";
   page.textContent = "All uses";
@@ -100,7 +100,7 @@ function links(card) {
     if (each.dataset.says) each.textContent = each.dataset.says;
   }
   card.dispatchEvent(new PointerEvent("pointerover", { bubbles: true })); // shows the button for a comment
-  const talk = card.querySelector("button.talk");
+  const talk = card.querySelector("button.comment-button");
   return [...where, page, ...(talk ? [comment(talk)] : [])];
 }
 

@@ -11,7 +11,7 @@ const THEMES = ["system", "light", "dark"];
 const theme = document.getElementById("theme");
 
 function showTheme() {
-  theme.querySelector(".now").textContent = document.documentElement.dataset.theme || "system";
+  theme.querySelector(".current-value").textContent = document.documentElement.dataset.theme || "system";
 }
 
 function setTheme(next) {

@@ -39,7 +39,7 @@ function stand() {
 // After a score the next line follows; arrow keys within a line stay there.
 document.addEventListener("click", ({ target }) => {
   if (!target.matches?.("#rubric input[type=radio]")) return;
-  target.closest("fieldset").classList.remove("lacking");
+  target.closest("fieldset").classList.remove("incomplete");
   const here = lines().indexOf(target.closest(".score-line"));
   if (here < 0) return;
   point(sideways ? here : here + 1);
@@ -118,7 +118,7 @@ addEventListener("pagehide", () => { if (timer && form()) fetch(form().dataset.s
 
 function complete() {
   const empty = [...form().querySelectorAll(".score-line, .verdicts")].filter((each) => !each.querySelector("input:checked"));
-  for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("lacking", empty.includes(each));
+  for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("incomplete", empty.includes(each));
   if (!empty.length) { hush(); return true; }
   const first = lines().indexOf(empty[0]);
   if (first >= 0) point(first); else empty[0].scrollIntoView({ block: "nearest" });
@@ -206,7 +206,7 @@ function hush() {
 
 function begin(next = null) {
   if (!form()) return;
-  form().classList.add("scripted");
+  form().classList.add("enhanced");
   const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
   point(empty < 0 ? 0 : empty, false);
   if (matchMedia("(min-width: 1001px)").matches && !document.querySelector("dialog[open]")) stand();

@@ -43,7 +43,7 @@ export class CodeEditor {
 
   row(parts, number) {
     const line = document.createElement("span");
-    line.className = number === this.marked ? "line wrong" : "line";
+    line.className = number === this.marked ? "line error-line" : "line";
     for (const [name, words] of parts) {
       const piece = document.createElement("span");
       piece.className = name;
@@ -56,7 +56,7 @@ export class CodeEditor {
 
   number(place) {
     const line = document.createElement("span");
-    line.className = place === this.marked ? "line wrong" : "line";
+    line.className = place === this.marked ? "line error-line" : "line";
     line.textContent = `${place}\n`;
     return line;
   }

@@ -34,7 +34,7 @@ class ReplyEditor {
       const line = list.lastElementChild.cloneNode(true);
       for (const field of line.querySelectorAll("input")) field.value = "";
       line.querySelector("select").selectedIndex = 0;
-      line.querySelector(".h").textContent = "new";
+      line.querySelector(".hypothesis-number").textContent = "new";
       list.append(line);
       line.querySelector(".text").focus();
     });

@@ -148,7 +148,7 @@ function report(state) {
   const box = byId("connection");
   box.className = `connection ${state}`;
   box.hidden = state === "ended";
-  const words = box.querySelector(".words");
+  const words = box.querySelector(".text-block");
   if (words.textContent !== CONNECTION[state]) words.textContent = CONNECTION[state] || "";
 }
 

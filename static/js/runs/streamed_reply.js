@@ -44,7 +44,7 @@ function hypotheses(text) {
   for (const line of text.split("\n").filter((each) => each.trim())) {
     const [, number, words, status, reason] = line.match(HYPOTHESIS) || [null, "", line];
     const item = made("li", "");
-    item.append(made("span", "mono h", number && `H${number}`), made("span", "text", words.replace(/\s*\[\w*$/, "")));
+    item.append(made("span", "mono hypothesis-number", number && `H${number}`), made("span", "text", words.replace(/\s*\[\w*$/, "")));
     if (status) item.append(made("span", `status ${status.toLowerCase()}`, reason ? `${status} · ${reason}` : status));
     list.append(item);
   }
@@ -54,7 +54,7 @@ function hypotheses(text) {
 function program(text) {
   const lines = text.trimEnd().split("\n");
   const head = made("p", "");
-  head.append(made("b", "", "Program"), made("span", "quiet", `${lines.length} line${lines.length > 1 ? "s" : ""}`));
+  head.append(made("b", "", "Program"), made("span", "muted", `${lines.length} line${lines.length > 1 ? "s" : ""}`));
   const box = made("div", "program-box");
   box.append(head, made("pre", "", lines.slice(-LINES).join("\n")));
   return box;

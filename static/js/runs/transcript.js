@@ -89,7 +89,7 @@ export class Transcript {
   progress({ what, done, total }) {
     const line = byId("progress");
     line.hidden = !what;
-    line.querySelector(".what").textContent = what;
+    line.querySelector(".progress-text").textContent = what;
     line.querySelector(".of").textContent = total > 1 ? `${done} of ${total}` : "";
     const bar = line.querySelector("progress");
     if (total > 1) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
@@ -161,11 +161,11 @@ export class Transcript {
     for (const link of outline.querySelectorAll("a")) {
       const { first, last } = link.dataset;
       const here = round === first || (Number(first) <= Number(round) && Number(round) <= Number(last));
-      link.classList.toggle("here", here);
+      link.classList.toggle("current-round", here);
       if (here) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    if (round !== this.was) this.reveal(outline.querySelector(".here"), outline.parentElement);
+    if (round !== this.was) this.reveal(outline.querySelector(".current-round"), outline.parentElement);
     this.was = round;
   }
 

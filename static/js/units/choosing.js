@@ -39,7 +39,7 @@ if (form && place) {
     document.getElementById("chosen-count").textContent = chosen.size.toLocaleString("en");
     document.getElementById("choose-none").hidden = chosen.size === 0;
     document.getElementById("choose-all").hidden = every.every((number) => chosen.has(number));
-    form.classList.toggle("some", chosen.size > 0);
+    form.classList.toggle("has-selection", chosen.size > 0);
     for (const button of form.querySelectorAll(".choose-acts button")) button.disabled = chosen.size === 0;
     form.elements.units.value = write(chosen);
   }

@@ -6,7 +6,7 @@ function tell(words) {
   const hint = document.getElementById("unit-hint");
   hint.dataset.said ??= hint.textContent;
   hint.textContent = words || hint.dataset.said;
-  hint.classList.toggle("told", Boolean(words));
+  hint.classList.toggle("has-text", Boolean(words));
 }
 
 // --- the drawing of a model ---
@@ -20,10 +20,10 @@ function unitAt(sheet, event) {
 }
 
 function mark(sheet, unit) {
-  let under = sheet.querySelector(".under");
+  let under = sheet.querySelector(".hovered");
   if (!under) {
     under = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    under.setAttribute("class", "under");
+    under.setAttribute("class", "hovered");
     sheet.append(under);
   }
   for (const [name, value] of Object.entries({ x: unit.x, y: unit.y, width: unit.pitch, height: unit.pitch })) under.setAttribute(name, value);
@@ -37,7 +37,7 @@ function follow(sheet) {
     const link = event.target.closest("a");
     tell(`${sheet.dataset.layer} / ${link ? link.querySelector("title").textContent : `unit ${unit.number}`}`);
   });
-  sheet.addEventListener("pointerleave", () => { sheet.querySelector(".under")?.remove(); tell(""); });
+  sheet.addEventListener("pointerleave", () => { sheet.querySelector(".hovered")?.remove(); tell(""); });
   sheet.addEventListener("focusin", (event) => tell(`${sheet.dataset.layer} / ${event.target.querySelector("title").textContent}`));
   sheet.addEventListener("focusout", () => tell(""));
   sheet.addEventListener("click", (event) => {
