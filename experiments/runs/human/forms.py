@@ -11,8 +11,8 @@ from experiments.runs.human.drafts import TEXTS
 ANSWER = ("description", "labels", "bias", "reasoning")
 """Parts of a conclusion."""
 _KEYS = format_html(
-    '<span class="keyboard-hint"><kbd>{0}</kbd> and <kbd>{1}</kbd> <kbd>{0}</kbd> indent, <kbd>{2}</kbd> leaves the field, '
-    "<kbd>{3}</kbd> <kbd>{4}</kbd> runs it. It runs in the sandbox of the programs of agents.</span>",
+    '<span class="keyboard-hint"><kbd>{0}</kbd> and <kbd>{1}</kbd> <kbd>{0}</kbd> indent, <kbd>{2}</kbd> leaves the '
+    "field, <kbd>{3}</kbd> <kbd>{4}</kbd> runs it. It runs in the sandbox of the programs of agents.</span>",
     *("Tab", "Shift", "Esc", "Ctrl", "Enter"),
 )
 _AS_TYPED = dict.fromkeys(("autocapitalize", "autocomplete", "autocorrect", "wrap"), "off") | {"spellcheck": "false"}
