@@ -100,8 +100,10 @@ def _sort_as_heard(events: Sequence[Event]) -> Iterator[Event]:
             # The author of the reply had not read notes that came while it was written, so they follow it.
             late[event.seq] = [said for said in events[heard : event.seq - 1] if _is_said(said)]
     begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
+    # Without a start there is no conversation yet to sort notes into.
     if Started in begun:
         early = [event for event in events[: begun[Started].seq] if _is_said(event)]
+        # Notes from before the start follow it: the system message comes first.
         late[begun.get(Forked, begun[Started]).seq] = early
     moved = {event.seq for group in late.values() for event in group}
     for event in events:
@@ -136,6 +138,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
             joined[-1] = f"{joined[-1]}\n{part}"
         else:
+            # Images that the program logged are numbered, and these are not.
             joined.append(part)
     return tuple(joined)
 
@@ -143,6 +146,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
 def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     """Return what the agent reads of a label that is sent back: verdict, reason, then the most telling images."""
     label = " ".join(grade.label.split())
+    # Only if it ended well: an error is something to see.
     if grade.reason:
         lines = [f"{_UNTESTED_HEADER}: {label}", grade.reason, grade.reading, _UNTESTED_ADVICE]
         return ("\n".join(line for line in [*lines, grades.describe_rest(grade)] if line),)
@@ -214,6 +218,7 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
                 yield f"{line} (the same image as {shown[key]})"
             shown.setdefault(key, number)
             listed.add((key, observation.title))
+        # The first place counts: an edit refers to where its original was first shown.
         if entry.text:
             yield f"Notes: {entry.text}"
 
@@ -222,6 +227,7 @@ def _ordinary_parts(images: Sequence[Observation]) -> Iterator[Part]:
     """List ordinary images, without numbers since the program did not log them."""
     if images:
         yield _ORDINARY
+    # With its title, so that the same image under another title is named again.
     for each in images:
         line = f"{each.title} — activation {format_activation(each.activation)}"
         yield line
