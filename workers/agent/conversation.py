@@ -128,6 +128,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
         parts.append(_CUT)
+    # Only if it ended well: an error is something to see.
     if result.status == "ok" and not result.entries and not result.output:
         parts.append(_SILENT)
     if result.rounds is not None:
@@ -138,7 +139,6 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
             joined[-1] = f"{joined[-1]}\n{part}"
         else:
-            # Images that the program logged are numbered, and these are not.
             joined.append(part)
     return tuple(joined)
 
@@ -146,7 +146,6 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
 def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     """Return what the agent reads of a label that is sent back: verdict, reason, then the most telling images."""
     label = " ".join(grade.label.split())
-    # Only if it ended well: an error is something to see.
     if grade.reason:
         lines = [f"{_UNTESTED_HEADER}: {label}", grade.reason, grade.reading, _UNTESTED_ADVICE]
         return ("\n".join(line for line in [*lines, grades.describe_rest(grade)] if line),)
@@ -209,6 +208,7 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             # The mask is what the agent sees of a unit; without one the image itself.
             key = observation.image if observation.plain else observation.masked or observation.image
             line = _line(number, observation, places)
+            # The first place counts: an edit refers to where its original was first shown.
             places.setdefault(observation.image, number)
             # An image that occurs again, such as the original of several edits, costs tokens but tells nothing new.
             if key not in shown:
@@ -217,8 +217,8 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             elif (key, observation.title) not in listed:
                 yield f"{line} (the same image as {shown[key]})"
             shown.setdefault(key, number)
+            # With its title, so that the same image under another title is named again.
             listed.add((key, observation.title))
-        # The first place counts: an edit refers to where its original was first shown.
         if entry.text:
             yield f"Notes: {entry.text}"
 
@@ -227,7 +227,6 @@ def _ordinary_parts(images: Sequence[Observation]) -> Iterator[Part]:
     """List ordinary images, without numbers since the program did not log them."""
     if images:
         yield _ORDINARY
-    # With its title, so that the same image under another title is named again.
     for each in images:
         line = f"{each.title} — activation {format_activation(each.activation)}"
         yield line

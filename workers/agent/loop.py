@@ -349,8 +349,8 @@ class StreamedReply:
     def __init__(self, run_log: RunLog, seconds: float = math.inf) -> None:
         """`seconds` is the time left for the reply."""
         self.run_log = run_log
-        # Monotonic: the clock of the machine may be set while a reply comes.
         self.text = ""
+        # Monotonic: the clock of the machine may be set while a reply comes.
         self.until = time.monotonic() + seconds
         self.aside = False
 

@@ -77,8 +77,8 @@ def table(observations: Sequence[Observation]) -> Iterator[str]:
     # Edits are not groups to compare without their originals.
     for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, on one line
-        # A dictionary by image, so that one that was logged twice counts once.
         title = " ".join(each.title.split())[:MAX_TITLE]
+        # A dictionary by image, so that one that was logged twice counts once.
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:

@@ -216,13 +216,13 @@ class Laboratory:
         if spec.kind == CIRCUIT:
             self._circuit(spec)
         else:
-            # bool is an int to Python, and True would be unit 1.
             self._check_unit(spec.model, spec.layer, spec.unit)
 
     def _check_unit(self, model: str, layer: str, unit: int) -> None:
         layers = {info.name: info for info in self.layers(model)}
         check_layers(model, [layer], layers)
         units = layers[layer].units
+        # bool is an int to Python, and True would be unit 1.
         if isinstance(unit, bool) or not isinstance(unit, int) or not 0 <= unit < units:
             raise UnknownName(f"{layer} of {model} has no unit {unit!r}. Choose one from 0 to {units - 1}.")
 

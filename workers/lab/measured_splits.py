@@ -96,13 +96,13 @@ class MeasuredSplit:
         if self._is_fresh:
             # Fresh images are independent already, so their order does not matter.
             return list(range(count)), 1.0
+        # Exemplars alone are the brightest images, not a sample.
         if hasattr(self.images, "published"):
             raise MissingPart(
                 f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
                 "on a dataset of ordinary images: the option “dataset” of the check."
             )
         if not is_split(self.images):
-            # Exemplars alone are the brightest images, not a sample.
             raise MissingPart(
                 f"{self.images.name} has {count} images, and of fewer than {MIN_SPLIT_IMAGES} none is held back from "
                 "the exemplars. Add images, or name another dataset: the option “dataset” of the check."

@@ -74,8 +74,8 @@ class RunningHistogram:
         # Multiplied instead of divided: exact for powers of two, and faster.
         scale, offset = (1 / self.width).astype(np.float32), np.arange(len(self.width)) * self.bins - self.base
         for start in range(0, len(maps), step):
-            # The first edge above the floor's bin: only complete bins are counted.
             part = maps[start : start + step]
+            # The first edge above the floor's bin: only complete bins are counted.
             edges = (np.floor(self.floor / self.width) + 1) * self.width
             bins = bins_of(part, _float32_below(edges), scale, offset)
             self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))

@@ -276,7 +276,6 @@ class Tools:
         """Everything logged in this run: [{"images": [{"title": …, "activation": …}, …], "text": …}, …]."""
         return self._log.experiment_log
 
-    # A refused original is named by the prompt that asked for it.
     @property
     def results_list(self) -> list[dict[str, Any]]:
         """The latest 200 results logged in this run: [{title: {"activation": …, "image": Base64}}, …]."""

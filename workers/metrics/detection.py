@@ -80,9 +80,9 @@ def score_detection(
     if why := explain_few(active, len(others)):
         return replace(result, balanced_accuracy=Estimate(None, n=len(acts), why=why))
     # Without weights the sample is drawn here, so each drawn image stands for several.
-    # A tenth may be empty where activations tie.
     if weights is None:
         tenths, heavy, others = draw_images(tenths, heavy, others, rng)
+    # A tenth may be empty where activations tie.
     parts = [Side(said[each], heavy[each]) for each in tenths if len(each)]
     bright, dark = join_sides(parts), Side(said[others], heavy[others])
     recall, alarms = bright.said_yes, dark.said_yes

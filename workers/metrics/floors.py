@@ -133,11 +133,11 @@ class _Rows:
 
     def score(self, weights: Floats) -> Floats:
         """Return r and AUPRC, (2, rows, columns), under columns of non-negative weights (n, columns)."""
-        # NaN is replaced below where a side is constant.
         total, x, y, xx, yy, xy = (self._moments @ weights).reshape(len(self._ranks), 6, -1).swapaxes(0, 1)
+        # NaN is replaced below where a side is constant.
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Rounding may make these slightly negative; such rows count as constant.
             x, y, xx, yy, xy = (each / total for each in (x, y, xx, yy, xy))
+            # Rounding may make these slightly negative; such rows count as constant.
             spreads = (xx - x * x, yy - y * y)
             flat = ~((spreads[0] > _FLAT) & (spreads[1] > _FLAT))
             r = np.where(flat, np.nan, np.clip((xy - x * y) / np.sqrt(spreads[0] * spreads[1]), -1, 1))

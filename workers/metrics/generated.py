@@ -100,9 +100,9 @@ def score_predictiveness(
     unusable = sum(map(len, every)) - len(high) - len(low)
     n = len(high) + len(low)
     if exemplar_mean is None or not np.isfinite(exemplar_mean) or exemplar_mean <= 0:
-        # The threshold first, then the sweep.
         why = "the exemplars have no mean activation above 0 to take a share of"
         return Predictiveness(Estimate(None, n=n, why=why), threshold, (), unusable)
+    # The threshold first, then the sweep.
     hits = [int((high >= t * exemplar_mean).sum() + (low < t * exemplar_mean).sum()) for t in (threshold, *sweep)]
     curve = tuple((t, hit / n) for t, hit in zip(sweep, hits[1:], strict=True)) if n else ()
     return Predictiveness(estimate_share(hits[0], n), threshold, curve, unusable)

@@ -218,8 +218,8 @@ def _standardise(values: Floats) -> Floats:
 
 
 def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats) -> Floats:
-    # Presence may be a degree; then F1 counts shares of images.
     """Return the harmonic mean of precision and recall, (rows,): twice the hits over predicted plus present."""
+    # Presence may be a degree; then F1 counts shares of images.
     guessed = (activations > threshold).astype(np.float64)
     both = weights @ (guessed + presence)
     return np.divide(2 * (weights @ (guessed * presence)), both, out=np.full_like(both, np.nan), where=both > 0)

@@ -156,8 +156,8 @@ class SparseAutoencoder(nn.Module):
         return best if added[best] > 0 else None
 
     def decode_nested(self, latents: Tensor) -> Iterator[Tensor]:
-        # Summed up group by group, so that each latent is decoded once.
         """Yield the activations as each nested group of latents rebuilds them; the last is `decode`."""
+        # Summed up group by group, so that each latent is decoded once.
         rebuilt: Tensor = self.decoder_bias
         start = 0
         for end in self._group_ends():

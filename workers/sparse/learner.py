@@ -40,10 +40,10 @@ class Learner:
         loss, residual = reconstruction_loss(network, activations, kept)
         # Small beside the first loss, as in the reference trainers.
         loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, self._find_dead())
+        # A loss that is not finite makes all weights NaN in the next step.
         if not loss.isfinite():
             raise MachineryError(
                 f"The training broke at step {self.step:,}: its loss is {loss.item()} with {self.count_dead():.0%} of "
-                # A loss that is not finite makes all weights NaN in the next step.
                 "the latents dead. Train it again with another --seed, or with fewer latents."
             )
         # 2. Change the weights, but not the norms of the decoder's rows.

@@ -48,8 +48,8 @@ class ImageSelection:
         """The last message with an image, and the image there."""
         # Turn by turn, as it was asked: a longer conversation then makes the same choices for its beginning, which
         # providers keep in their caches.
-        # Roles and separators take tokens too.
         for number, message in enumerate(messages):
+            # Roles and separators take tokens too.
             self.tokens += TURN_TOKENS + count_text_tokens(message.text) + count_items(message)
             if message.role == "user":
                 self._add(number, message)

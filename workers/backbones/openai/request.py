@@ -73,8 +73,8 @@ class ReplyRequest:
         self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
         """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
-        # A quarter of a small window, or the conversation would have no room.
         self.messages, self.pictures = keep_returnable(messages, provider, model), pictures
+        # A quarter of a small window, or the conversation would have no room.
         self.room = min(MAX_REPLY, provider.context_tokens // 4)
         # The lowest of what is known: it is certainly taken.
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
@@ -175,8 +175,8 @@ class ReplyRequest:
                 completion = heard.completion_tokens or count_text_tokens(heard.written)
                 price = pricing.price_of(self.provider, self.model)
                 self.spent += pricing.price_usage(price, prompt, completion, heard.cached_tokens)
-        # A reply that calls a function may have no words, so it is no repetition.
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+        # A reply that calls a function may have no words, so it is no repetition.
         repeated = heard.reply.strip() == before and not heard.called.calls()
         return ReplyRepeated() if repeated and not self.insisted else None
 

@@ -73,8 +73,8 @@ class FileList:
     def is_current(self, root: Path) -> bool:
         """True if no folder, and none of the first `LOOKED_AT` files, has changed since."""
         top, follows = os.fsencode(root), bool(self.follows[0])
-        # The last one ends in a NUL, too.
         try:
+            # The last one ends in a NUL, too.
             folders = self.folders.tobytes().split(b"\0")[:-1]
             times = [os.stat(os.path.join(top, folder)).st_mtime_ns for folder in folders]
             files = (os.path.join(top, self.path(at)) for at in range(min(len(self), LOOKED_AT)))

@@ -115,11 +115,11 @@ class TrainedClassifier:
         found = self.maps(images, ["features", "logits"])
         with self._slot as network:
             weights = network.head.weight[unit].float()
+        # ReLU as in Grad-CAM: only what speaks for the class is evidence of it.
         maps = torch.einsum("u,buhw->bhw", weights, found["features"]).relu()
         return probabilities(found["logits"].flatten(1), "softmax")[:, unit].numpy(force=True), maps.numpy(force=True)
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
-        # ReLU as in Grad-CAM: only what speaks for the class is evidence of it.
         """Return the features as its head takes them, (images, units)."""
         # Left before `maps`, which takes the slot itself.
         with self._slot as network:

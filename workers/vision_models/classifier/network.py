@@ -203,7 +203,7 @@ def read_card(path: Path) -> ClassifierCard:
 def load_classifier(path: Path) -> tuple[GroupClassifier, ClassifierCard]:
     """Load the network, in evaluation mode, and its card. Raises MissingPart."""
     card = read_card(path)
-    # In evaluation mode: dropout and the statistics of batch norm are for training alone.
     network = GroupClassifier(card.shape, len(card.classes))
     network.load_state_dict(load_file(path))
+    # In evaluation mode: dropout and the statistics of batch norm are for training alone.
     return network.eval().requires_grad_(False), card

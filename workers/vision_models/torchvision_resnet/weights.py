@@ -45,10 +45,9 @@ def load(path: Path) -> ResNet:
     if _bytes(path) > MAX_BYTES:
         raise MissingPart(f"{path} holds over {MAX_BYTES:,} bytes, more than any ResNet. Name the file of one.")
     weights = read_state_dict(path, ANCHOR, "ResNet of torchvision", _REMEDY)
+    # Half precision is widened; integers are counters of batch norm.
     floats = {
-        # Half precision is widened; integers are counters of batch norm.
-        name: value.float() if value.is_floating_point() else value
-        for name, value in _find_parts(weights).items()
+        name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
     }
     try:
         with torch.device("meta"):  # without values: they come from the weights
