@@ -24,6 +24,7 @@ class FinalAnswer:
         # A person's form showed all fields, so an empty one is meant.
         if self.conclusion and self.by_person:
             return []
+        # Several tags may fill one need, such as labels or a verdict.
         return [tags[0] for tags in tasks.list_needs(start.task, start.system.layer) if not self.tags & set(tags)]
 
 
@@ -36,6 +37,7 @@ def complete_answer(before: Replied | None, reply: Replied) -> FinalAnswer:
     one, two = first.conclusion, now.conclusion
     # The second reply often repeats only what was missing, so the first one still counts.
     if one is None or two is None:
+        # The reply that concludes counts, whichever of the two it is.
         return now if one is None else first
     # The latest text of each part counts; parts that are not repeated are kept.
     texts = {name: getattr(two, name) or getattr(one, name) for name in _TEXTS}

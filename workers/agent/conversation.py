@@ -100,8 +100,10 @@ def _sort_as_heard(events: Sequence[Event]) -> Iterator[Event]:
             # The author of the reply had not read notes that came while it was written, so they follow it.
             late[event.seq] = [said for said in events[heard : event.seq - 1] if _is_said(said)]
     begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
+    # Without a start there is no conversation yet to sort notes into.
     if Started in begun:
         early = [event for event in events[: begun[Started].seq] if _is_said(event)]
+        # Notes from before the start follow it: the system message comes first.
         late[begun.get(Forked, begun[Started]).seq] = early
     moved = {event.seq for group in late.values() for event in group}
     for event in events:
@@ -126,6 +128,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
         parts.append(_CUT)
+    # Only if it ended well: an error is something to see.
     if result.status == "ok" and not result.entries and not result.output:
         parts.append(_SILENT)
     if result.rounds is not None:
@@ -205,6 +208,7 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             # The mask is what the agent sees of a unit; without one the image itself.
             key = observation.image if observation.plain else observation.masked or observation.image
             line = _line(number, observation, places)
+            # The first place counts: an edit refers to where its original was first shown.
             places.setdefault(observation.image, number)
             # An image that occurs again, such as the original of several edits, costs tokens but tells nothing new.
             if key not in shown:
@@ -213,6 +217,7 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             elif (key, observation.title) not in listed:
                 yield f"{line} (the same image as {shown[key]})"
             shown.setdefault(key, number)
+            # With its title, so that the same image under another title is named again.
             listed.add((key, observation.title))
         if entry.text:
             yield f"Notes: {entry.text}"

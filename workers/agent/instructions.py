@@ -65,6 +65,7 @@ def render(name: str, **variables: str) -> str:
     Raises ValueError unless exactly the prompt's variables are given.
     """
     template = _template(name)
+    # Strict both ways: a variable that the prompt lacks is a mistake, too.
     wanted = set(template.get_identifiers())
     if wanted != set(variables):
         raise ValueError(f"Prompt {name!r} takes the variables {sorted(wanted)}, not {sorted(variables)}.")
@@ -73,6 +74,7 @@ def render(name: str, **variables: str) -> str:
 
 @cache
 def _template(name: str) -> Template:
+    # Cached: prompts do not change while a worker runs.
     return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
@@ -117,6 +119,7 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     if system.kind == CIRCUIT:
         return f"{_name_circuit(system)} in the model {system.model}"
     where = f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
+    # On one line and cut: the name comes from a model's file.
     named = " ".join(class_name.split())[:MAX_NAME_CHARS]
     return f"the class \u201c{named}\u201d ({where})" if named else where
 

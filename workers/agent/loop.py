@@ -178,6 +178,7 @@ def run_agent(
             # One round a call, so that a worker can serve other runs in between.
             if moved:
                 return True
+            # Only between rounds: a pause in the middle would lose the reply under way.
             if who := run_log.pausing():
                 run_log.append("paused", Paused(step.round - 1, who))
                 return False
@@ -217,6 +218,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
 
 def _take_step(step: rules.Step, context: RoundContext) -> Event:
     """Take one step and record it."""
+    # Checked before the step: a person may have stopped the run while it waited.
     if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
@@ -233,12 +235,14 @@ def _take_step(step: rules.Step, context: RoundContext) -> Event:
 def ask(step: rules.Ask, context: RoundContext) -> Event:
     """Ask the backbone, show the text as it comes, and record the reply."""
     run_log, run_state = context.run_log, context.run_log.known
+    # Without a price a cost limit could never be reached.
     if problem := without_price(run_state.limits, context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
     # Notes that come while the reply is written are added to the state; the reply does not know them
     began, heard = time.monotonic(), run_state.last_seq
     start = run_state.start
     offered = list_functions(start.task, start.system.layer, last=run_state.awaits_final_answer)
+    # Only the latest message offers functions: they apply to the reply that follows.
     *earlier, latest = messages(run_state.events, run_state.told)
     try:
         reply = context.backbone.reply(
@@ -299,6 +303,7 @@ def run(step: rules.RunProgram, context: RoundContext) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
+        # The latest that is known: a failed experiment may not have asked.
         exemplar_mean=run_state.exemplar_mean if known is None else known,
         usage=outcome.usage,
         measured=outcome.measured,
@@ -315,6 +320,7 @@ def run(step: rules.RunProgram, context: RoundContext) -> Event:
 def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Record the failure. Raises it as a MachineryError, or after the last attempt records what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
+    # Counted from the record, so that another worker goes on counting.
     tries = run_log.read().attempts + 1
     log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
     # Recorded before it is raised, so that the count of attempts survives the end of this worker
@@ -344,6 +350,7 @@ class StreamedReply:
         """`seconds` is the time left for the reply."""
         self.run_log = run_log
         self.text = ""
+        # Monotonic: the clock of the machine may be set while a reply comes.
         self.until = time.monotonic() + seconds
         self.aside = False
 
@@ -354,6 +361,7 @@ class StreamedReply:
             self.aside = True
         elif piece or piece is None:
             self._take(piece)
+        # After the piece is taken, so that what came is shown.
         if self.run_log.is_cancelled():
             raise Cancelled("A person stopped the run.")
         if time.monotonic() >= self.until:

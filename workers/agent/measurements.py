@@ -26,6 +26,7 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
     seen = enumerate(result.observations, 1)
     # A program that logs other values than the system returned would mislead the agent, so both are named.
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
+    # A few are named, the rest is counted.
     for number, each in wrong[:MAX_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
@@ -43,6 +44,7 @@ def _summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, 
     for each in observations:
         if _is_edit(each):
             words, original = " ".join((each.prompt or each.title).split()), each.original or ""
+            # None: the original was never logged, so there is nothing to compare.
             pair = (known[original], each.activation) if original in known else None
             # A dict keyed by original and edit, so that a pair that was logged twice counts once.
             pairs.setdefault(words, {})[original, each.image] = pair
@@ -63,6 +65,7 @@ def change(pairs: Sequence[tuple[float, float]]) -> str:
     changes = [after - before for before, after in pairs]
     before, after = (format_activation(mean(side)) for side in zip(*pairs, strict=True))
     name, spread = "change", ""
+    # One pair has no spread.
     if len(pairs) > 1:
         name, spread = "mean change", f", sd {format_activation(stdev(changes))}"
     return f"n={len(pairs)}, {name} {_format_signed(mean(changes))}{spread} (from {before} to {after})"
@@ -75,6 +78,7 @@ def table(observations: Sequence[Observation]) -> Iterator[str]:
     for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, on one line
         title = " ".join(each.title.split())[:MAX_TITLE]
+        # A dictionary by image, so that one that was logged twice counts once.
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:

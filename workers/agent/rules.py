@@ -117,8 +117,10 @@ def next_step(state: RunState, seconds: float) -> Step | None:
 def _decide_after_reading(state: RunState, seconds: float) -> Step:
     """Return what follows a reply without a program: the end, a test of its label, or another reply."""
     reply, answer, grade = state.reply, state.answer, state.since.grade
+    # Asked once for the missing parts, the agent has said what it can.
     whole = not answer.lacks(state.start) or state.asked_for_more
     exceeded = bool(state.explain_exceeded(seconds))
+    # Sent back, or asked to test more: an ordinary round follows.
     if not exceeded and ((grade and grade.goes_back) or "confirm" in state.since.reasons):
         return Ask(reply.round + 1)
     # A note that the agent has not read could change its conclusion.
@@ -130,6 +132,7 @@ def _decide_after_reading(state: RunState, seconds: float) -> Step:
         if doubt and not exceeded:
             return Record("reminder", doubt)
         return Record("concluded", Ended(conclusion=answer.conclusion))
+    # Three in a row: the agent does not understand the form.
     if answer.conclusion is None and state.empty_replies >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
     return _decide_between_rounds(state, seconds)
@@ -138,7 +141,9 @@ def _decide_after_reading(state: RunState, seconds: float) -> Step:
 def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade | None:
     """Return the test that a conclusion has to pass; None without labels or reflections, or if a limit is reached."""
     task = find_task(state.start.task)
+    # "none" says that there is no label to test.
     labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
+    # A label whose words could not be tested costs nothing.
     left = state.start.reflections - state.grades + state.unreadable_grades
     if task.gives_verdict or task.is_open or not labels or left <= 0:
         return None
@@ -168,7 +173,9 @@ def _decide_between_rounds(state: RunState, seconds: float) -> Step:
         return Ask(reply.round + 1)
     if reached := state.explain_exceeded(seconds):
         return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
+    # A reply without a program gets another note than a result.
     note = _reading_note(state) if since.result is None else _choose_note(reply, since.result, state.best)
+    # Recorded already: each note is given once.
     if note is None or note.reason in since.reasons:
         return Ask(reply.round + 1)
     return Record("reminder", note)

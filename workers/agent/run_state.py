@@ -202,6 +202,7 @@ class RunState:
                 self.empty_replies, self.awaits_final_answer = 0, False
 
     def _add_reply(self, event: Event, reply: Replied) -> None:
+        # An experiment in between begins a new answer.
         goes_on = not self.since.begun and bool(self.since.reasons & _FOR_MORE)
         self.answer = complete_answer(self.reply if self.latest and goes_on else None, reply)
         self.asked_for_more = self.asked_for_more or "incomplete" in self.since.reasons

@@ -58,11 +58,13 @@ class PublishedExemplarDataset:
         self.name = f"published {root.name}"
         self._layers: list[_LayerFolder] = []
         for folder in _layers(root):
+            # Layers are found by name, so two of one name cannot be told apart.
             if any(each.name == folder.name for each in self._layers):
                 raise MissingPart(f"{root} holds the layer {folder.name} twice. Name the folder of one model.")
             self._layers.append(_LayerFolder(folder))
         self._ends = list(accumulate(each.images.shape[0] * each.images.shape[1] for each in self._layers))
         digest = hashlib.sha256("\n".join(each.stamp for each in self._layers).encode())
+        # The files are too large to hash, so size and time stand for them.
         self.revision = digest.hexdigest()[:12]
 
     def __len__(self) -> int:
@@ -107,7 +109,9 @@ class PublishedExemplarDataset:
         at = names.index(layer)
         found = self._layers[at]
         units, size = found.activations.shape
+        # Positions run on from the layers before.
         positions = np.arange(units * size).reshape(units, size) + (self._ends[at - 1] if at else 0)
+        # Stable: of equal activations the published order stays.
         order = np.argsort(-found.activations, axis=1, kind="stable")
         best, where = (np.take_along_axis(each, order, 1).T for each in (found.activations, positions))
         return PublishedLayer(best, where, found.thresholds)
@@ -196,6 +200,7 @@ class _LayerFolder:
 def _layers(root: Path) -> list[Path]:
     """Return folders with images, by name: the folder itself, or those below it."""
     places = [found for depth in range(DEPTH + 1) for found in root.glob("*/" * depth + "images.npy")]
+    # Sorted, so that positions stay the same on every disk.
     return sorted({found.parent for found in places}, key=lambda folder: (folder.name, str(folder)))
 
 

@@ -46,6 +46,7 @@ def load(settings: LabSettings, path: str) -> SavedImages:
     except Exception as error:
         raise MissingPart(f"The dataset {str(folder)!r} cannot be opened ({error}). Save it again.") from error
     if isinstance(found, datasets.DatasetDict):
+        # The split that exists in nearly every dataset.
         split = split or ("train" if "train" in found else next(iter(found)))
         if split not in found:
             raise UnknownName(f"{str(folder)!r} has no split {split!r}. Choose one of: {', '.join(found)}.")
@@ -70,6 +71,7 @@ class SavedImages:
         self._length = min(limit or len(table), len(table))
         limited = "" if self._length == len(table) else f"-{self._length}"
         chosen = f"-{column}" if len(_columns(table, datasets.Image)) > 1 else ""
+        # The fingerprint becomes part of file names.
         fingerprint = re.sub(r"[^0-9A-Za-z]", "", table._fingerprint)[:32]
         self.revision = f"{fingerprint}-{table.split or 'all'}{chosen}{limited}"
 
@@ -88,6 +90,7 @@ class SavedImages:
 
     def count(self) -> int:
         """Count the rows that hold an image, not the path of one alone. Raises MissingPart if there are none."""
+        # Read as Arrow, so that no image is decoded or even copied.
         rows = self._table.select_columns(self._column).with_format("arrow")[: self._length][self._column]
         if found := self._length - pyarrow.compute.struct_field(rows, "bytes").null_count:
             return found
@@ -107,6 +110,7 @@ class SavedImages:
     def _row(self, index: int, column: str) -> Any:
         if not 0 <= index < self._length:
             raise IndexError(f"There is no row {index}: they are numbered 0 to {self._length - 1}.")
+        # Only this column is read: others may hold megabytes.
         return self._table.select_columns(column)[index][column]
 
 

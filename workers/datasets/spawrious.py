@@ -74,10 +74,12 @@ class SpawriousSplit:
     """As in MAIA's appendix F; starting from nothing it takes more, or a file of weights."""
 
     def __init__(self, name: str, root: Path, challenge: str, seed: int, split: GroupSplit, most: int = 0) -> None:
+        # The split without its folder, whose place says nothing of the images.
         self.name = f"spawrious:{root.name}:{name.rpartition(f':{challenge}:')[2]}:{challenge}"
         own, moved, filler = CHALLENGES[challenge]
         self.grounds: Sequence[str] = tuple(dict.fromkeys((*own, filler, *moved)))
         rows = _list_rows(root, own, moved, filler, split)
+        # The balanced split and the test are used whole, so their order does not matter.
         if split != "balanced":
             # Training and validation are two parts of one order, so they must be shuffled alike.
             random.Random(f"spawrious {challenge} {seed} {split in ('train', 'validation')}").shuffle(rows)
@@ -123,8 +125,10 @@ def _list_rows(root: Path, own: Sequence[str], moved: Sequence[str], filler: str
                     rows += [(path, dog, ground) for path in files[-_count_kept(files) :]]
             else:
                 files = _files(root, environment, own[dog], name)
+                # Never more than what the balanced split leaves.
                 kept = min(int(share * len(files)), len(files) - _count_kept(files))
                 rows += [(path, dog, dog) for path in files[:kept]]
+                # The filler makes up the rest, so that both environments have as many pictures of each dog.
                 others = _files(root, environment, filler, name)[: len(files) - int(share * len(files))]
                 rows += [(path, dog, len(own)) for path in others]
     return rows

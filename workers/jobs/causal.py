@@ -39,6 +39,7 @@ def _measure(row: CausalCheck, progress: Progress) -> CausalReport:
         row.impossible = str(error)
         row.save(update_fields=["impossible"])
         raise
+    # The probe, since units were labelled by their exemplars.
     split = lab.held_out(layer.model.name, dataset, "probe")
     positions, activations = split.activations(layer.name, MAX_IMAGES, progress)
     batch = lab.settings.batch_size

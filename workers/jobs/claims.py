@@ -75,6 +75,7 @@ def charge_queue(run: Run, seconds: float) -> None:
 
 def _take_turns() -> Iterator[int]:
     """Yield queues whose turn this thread took, until no queue has a claimable run."""
+    # Bounded: with many threads a turn may be taken again and again.
     for _ in range(_MAX_TRIES):
         line = _line_up()
         if not line:

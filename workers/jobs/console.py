@@ -58,6 +58,7 @@ class Console:
         """Replace the progress line."""
         # Control sequences would spoil a redirected output
         if self.terminal.isatty():
+            # Escaped: text of a model must not steer the terminal.
             print(f"\r\033[K{escape_controls(text)[:WIDTH]}", end="", file=self.terminal, flush=True)
 
     def show(self, event: Event) -> None:

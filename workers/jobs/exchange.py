@@ -65,6 +65,7 @@ def write_export(job: Job, progress: Progress) -> str:
     with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
             count = _write_contents(export, part, progress)
+            # Flushed, or the size would lack what is still in memory.
             part.flush()
             size = Path(part.name).stat().st_size
             transfers.move_file(Path(part.name), export.place)
@@ -198,6 +199,7 @@ def _take_and_test(path: Path, source: ImportSource, job: Job, actor: Actor, pro
 def import_file(path: Path, kind: ImportKind, source: ImportSource, options: dict[str, Any], progress: Progress) -> str:
     """Import a file. Raises RequestError, after which only complete runs before the bad one are kept."""
     if kind == ImportKind.LABELS:
+        # Files number units from 0 or from 1.
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
         model, origin = str(options["model"]), str(options["source"])
         return import_labels.import_label_file(path, model, origin, progress, layer=layer, first=first)
@@ -250,6 +252,7 @@ def remove_expired() -> None:
     # Those of running jobs stay: their file is not written yet.
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()
+    # By file name: `place` begins with the folder.
     wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}
     waiting = Job.objects.filter(import_of__isnull=False, status__in=[*MOVING, JobStatus.STOPPED])
     brought = {str(pk) for pk in waiting.values_list("import_of", flat=True)}

@@ -43,6 +43,7 @@ def investigate(run: Run, console: Console) -> Run:
     """
     # Redis may not be running
     notify.muted.set()
+    # The run may be paused by an earlier Ctrl+C.
     transcript.resume(run.pk, person(run.owner))
     claimed = lease.claim(run.pk)
     if claimed is None:
@@ -54,6 +55,7 @@ def investigate(run: Run, console: Console) -> Run:
             while _execute_claimed(claimed, lost, console):
                 pass
         except LeaseLost:
+            # Lost to another worker, not stopped here.
             if not lease.stopping.is_set():
                 raise
             pause(claimed)

@@ -58,6 +58,7 @@ def step(kind: str, payload: Payload) -> ImportedEvent:
 
 def copy_events(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
     """Yield the parent's events up to number `upto`. `last` is the number of the fork's latest event."""
+    # Programs continue from what the parent's experiments left.
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
     for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
@@ -73,6 +74,7 @@ def _copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
     """Return the payload without usage. `heard`, the last event its author knew, gets the number in the fork."""
     match payload:
         case Replied() if payload.heard:
+            # The note it had heard may have been left out: then the last copied one before it.
             known = (new for old, new in numbers.items() if old <= payload.heard)
             return replace(payload, usage=Usage(), heard=max(known, default=min(numbers.values()) - 1))
         case Replied() | ExperimentEnded() | Reminder():

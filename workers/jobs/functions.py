@@ -47,6 +47,7 @@ def score_end(run: Run, kind: str, payload: Payload) -> Payload:
 
 
 def _find_nearness() -> Nearness:
+    # Loaded on first use: only functions of words need it.
     return load_sentences(settings.LAB_SENTENCES)
 
 
@@ -131,6 +132,7 @@ def measure_functions(
         progress(f"Finding out {family}:{number}", done, len(numbers))
         scored.append(_study(open_box(model, family, number), judge))
         if family in WORD_FAMILIES:
+            # What a judge's guesses reach by a description that says nothing.
             floors.append(score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
     progress(f"Finding out {family} functions", len(numbers), len(numbers))
     return {

@@ -35,6 +35,7 @@ class Heartbeat:
     """One worker's entry in the list. `began` and `ended` may be called from any thread."""
 
     def __init__(self, threads: int) -> None:
+        # Host and process: several workers may run on one machine.
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.threads = threads
         self.up_since = time.time()
@@ -115,6 +116,7 @@ def laboratory() -> Any:
     """Return the laboratory of this process, None before it exists."""
     # Only what is already imported: a heartbeat must not load or probe anything.
     build = getattr(sys.modules.get("workers.jobs.laboratory"), "build_laboratory", None)
+    # `cache_info` tells whether it was built, without building it.
     if build is None or not build.cache_info().currsize:  # Not imported, or the import has not finished
         return None
     return build()

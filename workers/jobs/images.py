@@ -96,6 +96,7 @@ class ImagesInDatabase:
         # Files before rows: a row without its file would show a broken image.
         for future in self.writing.values():
             future.result()
+        # Sorted, so that two workers lock rows in the same order.
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
         # Another worker may have stored the same pixels: only "external", the vaguest origin, gives way
         known = [row for row in rows if row.origin != Origin.EXTERNAL]
@@ -104,6 +105,7 @@ class ImagesInDatabase:
             Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
         if external:
             Image.objects.bulk_create(external, ignore_conflicts=True)
+        # Rows must exist before thumbnails are noted in them.
         thumbnails.write_soon({key: self.known[key][0] for key in self.writing})
         self.writing.clear()
         self.unsaved.clear()

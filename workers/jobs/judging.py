@@ -70,10 +70,12 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     """Ask about one pair, and save the answer and its cost."""
     tell()
     # The order of the two labels is drawn by the backbone's name and the pair
+    # Another backbone gets another order, so that the position has no effect on average.
     swapped = judging.is_swapped(judge.trial, pair, f"backbone {judge.backbone} {judge.backbone_model}")
     began = time.monotonic()
     # In a random order, because judges favour the text that they read first.
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
+    # A known truth is judged by words alone.
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
     if not images and not pair.truth:
@@ -83,6 +85,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     messages = two_way.build_question(*texts, images, pair.truth)
     for attempt in range(ATTEMPTS):
         try:
+            # Another seed for each attempt, or the same unreadable reply may come back.
             reply = backbone.reply(messages, read_image, lambda _: tell(), judge.trial.seed + attempt)
         except ContentRefused as error:  # Counts as an unreadable answer
             reply = Reply(f"(refused) {error}", usage_of(error))

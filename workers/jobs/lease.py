@@ -41,6 +41,7 @@ def claim(run_id: int) -> Run | None:
     # By the clock of the database: those of the machines may differ.
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=database_now())
     # Names host, process and thread, for people who read the row
+    # Compare-and-set: the update matches only while the run is free.
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
@@ -71,6 +72,7 @@ def hold_lease(run: Run) -> Iterator[threading.Event]:
 def renew(run: Run, lost: threading.Event) -> bool:
     """Renew the lease. Return False if another worker has the run."""
     try:
+        # Only with this fence: a later claim must not be prolonged.
         renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=database_now() + LASTS)
     except DatabaseError as error:  # Not fatal: even if the lease expires, the fence guards every step
         log.warning("The lease of run %s could not be renewed: %s", run.pk, error)

@@ -61,6 +61,7 @@ def write_exemplars(profile_id: int) -> None:
         UnitProfile.objects.filter(pk=profile_id).update(problem=str(error))
     except Exception as error:
         UnitProfile.objects.filter(pk=profile_id).update(problem=f"{type(error).__name__}: {error}")
+        # Raised again, so that the worker's log has the traceback.
         raise
 
 
@@ -162,6 +163,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:
+        # Reports of a user's job stay longer: its page may be opened later.
         tell = progress or _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS)
         return JobStatus.DONE, does[JobKind(job.kind)](job, tell)
     except Cancelled:

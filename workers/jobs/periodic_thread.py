@@ -30,6 +30,7 @@ class PeriodicThread:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._over.set()
+        # Waited for, so that no step runs after the block.
         self._thread.join()
 
     def _go_on(self) -> None:

@@ -29,6 +29,7 @@ _outages: deque[str] = deque(maxlen=1)
 
 def execute_claimed(run: Run, *, any_model: bool = False) -> None:
     """Execute one round, release the run, and charge its queue for the time. `any_model`: see `execute_round`."""
+    # Imported here, since it loads torch.
     from workers.jobs.run_round import execute_round
 
     # Events after this one are new, and their spans must be sent
@@ -47,6 +48,7 @@ def execute_claimed(run: Run, *, any_model: bool = False) -> None:
             # Also for a failed round: its spans and its time count.
             note_played(run.pk, known)
             claims.charge_queue(run, seconds)
+    # A run that is paused or waits has no conclusion; the check looks at its status.
     if not goes_on:
         check_conclusion(run.pk)
 

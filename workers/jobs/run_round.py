@@ -71,6 +71,7 @@ def execute_round(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, 
         run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load, LabelGrader(run, run_log)
     )
     if goes_on:
+        # Only while it continues: an ended run needs no state.
         run_log.keep_state()
     return goes_on
 
@@ -91,6 +92,7 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
         else:
             run_log.append("started", first)
     if run.backbone == PERSON:
+        # Sent, not merely drafted.
         replies = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False)
         if sent := replies.select_related("author").first():
             return PersonBackbone(person(sent.author), compose(sent.values))
@@ -199,12 +201,14 @@ class SandboxRunner:
             result = sandbox().run(
                 code,
                 context.calls(program_style(code)),
+                # Another seed for each experiment, or programs would draw the same numbers.
                 {**context.facts, "experiment.seed": self.run.seed + number},
                 bounds=Bounds(),
                 state=state,
                 cancelled=stop.is_pressed,
             )
         except Cancelled:
+            # The run itself was stopped, not this program alone.
             if not stop.who:
                 raise
             words, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began

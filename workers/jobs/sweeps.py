@@ -50,4 +50,5 @@ def _retry_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
     while after := create_runs.retry_some(actor, sweep.pk, last):
         last = after
         progress("Trying runs again", 0, sweep.planned)
+    # Only this request: another one may have come meanwhile.
     create_runs.end_retry(sweep.pk, asked)

@@ -49,6 +49,7 @@ def mark_made(*, wait: bool = False) -> None:
         if future and (error := future.exception()):
             log.warning("No thumbnails of image %s yet: %s", key, error)  # The recovery job tries again
         elif future:
+            # Collected, then recorded in one query.
             made.append(key)
     if made:
         Image.objects.filter(key__in=made).update(has_thumbnails=True)
@@ -60,6 +61,7 @@ def write(key: str, image: Pillow.Image) -> None:
         path = Image.thumbnail_of(key, size)
         if not default_storage.exists(path):
             # No side longer than `size`; small images keep their size
+            # WebP takes RGB and RGBA; `thumbnail` changes the image, so it is copied.
             small = image.copy() if image.mode in {"RGB", "RGBA"} else image.convert("RGB")
             small.thumbnail((size, size), Pillow.Resampling.LANCZOS)
             file = BytesIO()
@@ -87,6 +89,7 @@ def write_missing() -> None:
             if getattr(error, "errno", None) is not None:  # The disk failed, not the image: the next job tries again
                 raise
             log.warning("No thumbnails of image %s: %s", key, error)  # Pages show the image itself, if it exists
+        # Also for an image that cannot be read, or each job would try it again.
         Image.objects.filter(key=key).update(has_thumbnails=True)
     if len(keys) == AT_ONCE:
         ask_for("write_thumbnails")

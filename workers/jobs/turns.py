@@ -35,6 +35,7 @@ class QueueState:
     @property
     def visits(self) -> int:
         """Number of visits until the queue is served."""
+        # The deficit must be above 0, so a queue at exactly 0 needs one more visit.
         return 1 + max(0, floor(-self.deficit / self.grant))
 
 

@@ -97,6 +97,7 @@ def _note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
     """Copy the figures of the index. A published index may lack some."""
     for name in ("quantile", "mean", "maximum", "active"):
         value = float(getattr(record, name))
+        # NULL, since JSON and columns hold no NaN.
         setattr(profile, name, value if math.isfinite(value) else None)
     known = record.counts and math.isfinite(record.start)
     profile.histogram = {"start": record.start, "width": record.width, "counts": record.counts} if known else {}
@@ -117,6 +118,7 @@ def note_index(dataset: Dataset, layers: list[Layer]) -> None:
 
 def write_neighbours(profile: UnitProfile) -> None:
     """Save similar units, or the reason why they cannot be compared. Repeated when requested again."""
+    # The time of the beginning: an index that is finished meanwhile is not part of it.
     began = timezone.now()
     try:
         profile.neighbours = compare(profile)
@@ -133,6 +135,7 @@ def compare(profile: UnitProfile) -> dict[str, Any]:
     layer, model = profile.unit.layer, profile.unit.layer.model
     indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model)
     ids = dict(indexes.values_list("layer__name", "layer_id"))
+    # Layers whose index has gone are left out.
     known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
     if layer.name not in known:
         return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}

@@ -59,6 +59,7 @@ class _BoundedStream(io.RawIOBase):
         if self._left <= 0:
             raise _TooLong("the answer is too long")
         # A receiver that sends a byte at a time must not exceed the total time
+        # Each wait gets only what is left of the total.
         self._connection.settimeout(_time_left(self._deadline))
         count = self._connection.recv_into(buffer, min(len(buffer), self._left))
         self._left -= count
@@ -94,6 +95,7 @@ def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer
 
 def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float) -> socket.socket:
     """Return a connection to the first IP address that accepts one, encrypted for https."""
+    # Names without an address end here as well.
     problem: OSError = socket.gaierror("no address")
     for each in addresses[:MAX_ADDRESSES]:
         # By hand: a library would follow redirects, use proxies of the environment, or resolve the name again, and so
@@ -126,6 +128,7 @@ def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
     response = HTTPResponse(_BoundedStream(connection, deadline), method="POST")  # type: ignore[arg-type]
     response.begin()
     if 200 <= response.status < 300:
+        # The body of a success tells nothing.
         return WebhookAnswer(response.status)
     if 300 <= response.status < 400:
         return WebhookAnswer(response.status, "It redirects, and redirects are not followed: add the new address.")

@@ -70,6 +70,7 @@ class WebhookSender:
         due = set(_list_due().order_by().values_list("webhook_id", flat=True).distinct())
         with self._lock:
             # Least recently served first, so that each webhook gets its turn
+            # Webhooks that were never served come first.
             free = sorted(due - self._busy, key=lambda pk: self._served.get(pk, 0.0))
             for pk in free[: THREADS - len(self._busy)]:
                 # One thread per webhook, so that a slow receiver delays only itself
@@ -109,6 +110,7 @@ def claim(pk: int) -> WebhookDelivery | None:
     changed: dict[str, Any] = {
         "attempts": F("attempts") + 1,
         "tried": database_now(),
+        # Due again later, should this worker die.
         "next_attempt": database_now() + CLAIM,
     }
     # No join: PostgreSQL rechecks a row changed by another worker only if it belongs to this table
@@ -146,6 +148,7 @@ def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
     said: dict[str, Any] = {"code": answer.code, "answer": answer.words}
     if answer.is_success:
         _update(delivery, status=DeliveryStatus.DELIVERED, delivered=database_now(), **said)
+    # The receiver wants no more, or all delays are used up.
     elif answer.code == GONE or delivery.attempts > len(DELAYS):
         _update(delivery, status=DeliveryStatus.GIVEN_UP, **said)
     else:

@@ -24,6 +24,7 @@ senders: list[WebhookSender] = []
 @worker_ready.connect
 def start_worker(**_: Any) -> None:
     """Start threads for rounds, webhooks and spans, recover orphaned work, and examine the plug-ins."""
+    # Tests start a worker several times in one process.
     lease.stopping.clear()
     presence = Heartbeat(settings.WORKER_THREADS)
     presence.start()
@@ -32,6 +33,7 @@ def start_worker(**_: Any) -> None:
     start_sender()
     threads.start()
     senders[0].start()
+    # As jobs, so that the start does not wait for them.
     send("workers.jobs.recovery.recover")
     ask_for("write_catalogue")
 

@@ -41,6 +41,7 @@ class Ablation:
         """See `describe_changes`. Raises ToolMisuse; Cancelled between two batches."""
         model, number = self.check(factor)
         found: list[dict[str, Any]] = []
+        # In batches, so that a person can stop the run between two of them.
         for start in range(0, len(images), self._batch_size):
             self._progress(f"Running {model.name} with the unit changed", start, len(images))
             batch = images[start : start + self._batch_size]

@@ -64,6 +64,7 @@ def check_titles(value: Any, argument: str) -> list[str]:
 
 def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[float]:
     """Return a list of finite numbers, or of NaN as well; a lone number counts as a list of one."""
+    # A lone number is allowed where a list is usual: programs measure single images.
     found = [value] if isinstance(value, Real) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
         if not _is_number(each) and not (or_nan and isinstance(each, float) and math.isnan(each)):

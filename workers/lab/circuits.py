@@ -57,6 +57,7 @@ def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
     if problem := find_size_problem(members):
         raise UnknownName(problem)
     number = find_number(members)
+    # Zero is what `subject` puts in place of the number: for its index a circuit is the only unit.
     if spec.layer != ACTIVATION_LAYER or spec.unit not in (0, number):
         raise UnknownName(
             f"These members are unit 0 or {number} of the layer {ACTIVATION_LAYER!r}, not {spec.unit!r} of "
@@ -67,6 +68,7 @@ def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
 
 def _read_member(given: Mapping[str, Any]) -> CircuitMember:
     model, layer, unit = (given.get(name) for name in ("model", "layer", "unit"))
+    # bool is an int to Python.
     is_number = isinstance(unit, int) and not isinstance(unit, bool)
     if given.keys() != {"model", "layer", "unit"} or not (isinstance(model, str) and isinstance(layer, str)):
         raise UnknownName("A member of a circuit has model, layer and unit, and nothing else.")
@@ -78,6 +80,7 @@ def _read_member(given: Mapping[str, Any]) -> CircuitMember:
 def check_network(network: str, models: Mapping[str, VisionModel]) -> None:
     """Raise UnknownName for a model that is neither the network nor built on it."""
     for key, model in models.items():
+        # A latent's model is an auto-encoder, which names the network below as its base.
         if (base := getattr(model, "base", None) or key) != network:
             raise UnknownName(f"A circuit is of one network, {network}; {key} belongs to {base}.")
 
@@ -94,6 +97,7 @@ class CircuitModel:
         self.members = members
         self._models, self._indexes = models, indexes
         self.name = f"circuit {_digest(*map(str, members))}"
+        # The weights of every model and the formula: another of either gives other activations.
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
@@ -110,6 +114,7 @@ class CircuitModel:
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
         """Return the thresholds (members,), all above 0. Computes missing indexes of the members' layers."""
+        # One pass over the dataset for all layers of a model.
         for model, layers in self._by_model.items():
             self._indexes[model].prepare(list(layers), progress)
         return self._thresholds
@@ -159,6 +164,7 @@ class CircuitModel:
                 places = places_of[layer]
                 own = probabilities(maps, scales[layer])[:, [self.members[place].unit for place in places]]
                 activations[:, places] = own.amax((2, 3)).numpy(force=True)
+                # The same divisors as of the activation, so the map and the number agree.
                 divisors = own.new_tensor(self._thresholds[places])[:, None, None]
                 # Resizing is linear, so the maps of a layer are summed first
                 sums.append((own / divisors).sum(1, keepdim=True))
@@ -170,6 +176,7 @@ def _add_resized(maps: Sequence[torch.Tensor]) -> NDArray[np.float32]:
     from torch.nn.functional import interpolate
 
     size = [max(each.shape[side] for each in maps) for side in (2, 3)]
+    # On the CPU: the maps may come from models on different devices.
     found = [interpolate(each.float().cpu(), size=size, mode="bilinear", align_corners=False) for each in maps]
     total: NDArray[np.float32] = sum(found[1:], start=found[0])[:, 0].numpy(force=True)
     return total

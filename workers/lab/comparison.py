@@ -73,6 +73,7 @@ def compare_exemplars(
     found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
     """Compare published and measured exemplars. Returns None if all published activations of each unit are alike."""
+    # Where all activations of a unit are equal they have no order to compare.
     useful = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
     if not useful.size:  # as where there is one image of each unit
         useful = np.flatnonzero(found.activations[0] != 0)
@@ -83,9 +84,11 @@ def compare_exemplars(
     positions = found.positions[:, units].T
     measured, overlaps = _measure(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)
     own = np.stack([measured[row, row] for row in range(len(units))])  # (units, images)
+    # A published activation may be 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = own / published
         distance = np.abs(own - published).mean(1) / np.abs(published).mean(1)
+    # The one that differs most is the most telling example in a message.
     worst = int(np.nanargmax(distance))
     return ExemplarComparison(
         model.name,
@@ -95,6 +98,7 @@ def compare_exemplars(
         tuple(own[worst].tolist()),
         _order(measured),
         float(np.corrcoef(own.ravel(), published.ravel())[0, 1]) if np.ptp(own) and np.ptp(published) else float("nan"),
+        # The median: a single image that was recompressed badly must not decide.
         float(np.nanmedian(ratios[np.isfinite(ratios)])) if np.isfinite(ratios).any() else float("nan"),
         float(np.median(overlaps)) if overlaps else float("nan"),
     )
@@ -112,6 +116,7 @@ def _measure(
 ) -> tuple[NDArray[np.float64], list[float]]:
     """Measure activations (units whose images they are, units, images), and the overlaps of each unit's masks."""
     masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(dataset, "mask", None)
+    # All images of all units in one list, so that batches are full.
     order, size = positions.ravel(), positions.shape[1]
     activations, overlaps = np.empty((len(units), len(units), size)), []
     for start in range(0, len(order), batch_size):
@@ -121,6 +126,7 @@ def _measure(
         maps = model.maps(images, [layer])[layer][:, units.tolist()].numpy(force=True)
         for at, image, each in zip(some, images, maps, strict=True):
             row, rank = divmod(at, size)
+            # Of each image all units are kept: `_order` compares a unit's own images with those of others.
             activations[row, :, rank] = each.max((1, 2))
             mask = masks(int(order[at])) if masks and thresholds is not None else None
             if mask is not None and thresholds is not None:

@@ -45,6 +45,7 @@ def decode_file(file: IO[bytes]) -> Image.Image:
         if reason := explain_scans(image):
             raise BrokenImage(reason)
         # JPEG can be reduced while it is decoded, which saves most of the time.
+        # Twice the final size, so that the reduction that follows still averages.
         image.draft(None, (2 * MAX_SIDE, 2 * MAX_SIDE))
         image.load()
         with suppress(Exception):  # broken metadata does not mean broken pixels
@@ -64,9 +65,11 @@ def _open_image(file: IO[bytes]) -> Iterator[Image.Image]:
             yield image
     except BrokenImage:
         raise
+    # Pillow's own limit, which guards against small files of huge images.
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BrokenImage(f"it has over {MAX_FILE_PIXELS:,} pixels; make it smaller") from None
     except UnidentifiedImageError:
+        # `open` has read from the file.
         file.seek(0)
         raise BrokenImage(f"it is {git_lfs.EXPLAINED}" if git_lfs.is_pointer(file.read(64)) else _OTHERWISE) from None
     except Exception as error:

@@ -56,7 +56,9 @@ class _Question:
 
     @classmethod
     def of(cls, words: str, images: Sequence[Image], refusal: str) -> _Question:
+        # By key: the same image twice is shown once.
         shown = {image_key(image): image for image in images}
+        # The words are part of the name: another question about the same images is another answer.
         return cls(words, shown, hashlib.sha256("\n".join([words, *shown]).encode()).hexdigest(), refusal)
 
 
@@ -101,6 +103,7 @@ class BackboneDescriber:
 
     def _ask(self, questions: Sequence[_Question]) -> None:
         """Answer all questions, each asked once. Raises the first failure."""
+        # By name: equal questions are asked, and paid for, once.
         left = {each.name: each for each in questions if each.name not in self._answers}
         stop = Event()
         with ThreadPoolExecutor(AT_ONCE, "describe") as pool:
@@ -110,6 +113,7 @@ class BackboneDescriber:
                 self._collect(asked, len(questions))
             except BaseException:
                 stop.set()  # requests under way stop at their next piece
+                # The pool is left only when its threads are done, so what they cost is known.
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         self._progress("describing images", len(questions), len(questions))
@@ -131,6 +135,7 @@ class BackboneDescriber:
                 else:
                     # Requests under way are kept: they are paid for.
                     waiting = {each for each in waiting if not each.cancel()}
+        # The first failure by position, not by time, so that the same images give the same message.
         for future in asked:  # in the order of the images
             if not future.cancelled():
                 future.result()
@@ -142,11 +147,13 @@ class BackboneDescriber:
             if stop.is_set():
                 raise Cancelled("This description is not needed any more.")
 
+        # Numbered captions stand in for images that the backbone must leave out.
         parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(question.images, 1)]
         asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]
         try:
             said = self._backbone.reply(asked, question.images.__getitem__, check_stop, self._seed)
         except MaiaError as error:
+            # Failed requests may cost, too.
             self._lost.append(usage_of(error))
             if isinstance(error, ContentRefused):
                 raise ToolRefused(question.refusal.format(reason=error)) from error

@@ -24,6 +24,7 @@ def flatten(
 ) -> Iterator[str | LoggedImage]:
     """Return texts and images in order, from lists of any depth. Anything else, such as a list of numbers, becomes
     text."""
+    # A pair (activation, image) is what `dataset_exemplars` gives to scripts.
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         image = look_up(memory, things[1], "an image")
@@ -50,6 +51,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
     for part in _drop_captions(_take_parts(parts)):
+        # A text closes a group: the next image begins another one.
         if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
@@ -60,6 +62,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
 def _take_parts(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
     """Return the parts, up to the last image that is shown. Raises ToolMisuse."""
     found, most = [], arguments.MAX_ITEMS
+    # Counted while images are read: a list may hold thousands, and reading them takes long.
     left = most
     for part in parts:
         left -= isinstance(part, LoggedImage)

@@ -40,6 +40,7 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
     `options` holds what was given by name, None for what was not. Raises ToolMisuse.
     """
     words = arguments.check_texts(prompts, "prompts")
+    # None: the run chooses it, and all images of a prompt share it.
     seeds = (
         [None] if options.get("seed") is None else [_check_seed(each) for each in _parse_list(options["seed"], "seed")]
     )
@@ -53,6 +54,7 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
             "Pass fewer prompts or values, or call several times."
         )
     return [
+        # A camera may set two parameters at once, so each axis gives dictionaries.
         EngineRequest(row, prompt, seed, {name: value for part in parts for name, value in part.items()})
         for row, prompt in enumerate(words)
         for seed in seeds
@@ -74,6 +76,7 @@ def _parse_list(value: Any, name: str) -> Sequence[Any]:
         return [value]
     if not value:
         raise ToolMisuse(f"{name} is an empty list. Pass one value, a list of values, or leave it out.")
+    # Before each value is checked: the list comes from a program, and may have any length.
     if len(value) > arguments.MAX_ITEMS:
         raise ToolMisuse(
             f"{name} holds {len(value)} values; one call takes {arguments.MAX_ITEMS} at most. Call several times."
@@ -107,6 +110,7 @@ def _check_value(name: str, value: Any) -> float:
 def _check_seed(value: Any) -> int:
     wanted = f"seed must be a whole number from 0 to {MAX_SEED}"
     number = arguments.check_number(value, wanted)
+    # 2.0 is a whole number too.
     if number != int(number) or not 0 <= number <= MAX_SEED:
         raise ToolMisuse(f"{wanted}, but is {number:g}.")
     return int(number)

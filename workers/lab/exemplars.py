@@ -75,6 +75,7 @@ class ExemplarIndex:
         if layer not in self._layers:
             # Looking at images is what costs, and layers of concepts or of a circuit share that, so all are indexed at
             # once.
+            # Only layers whose work is shared: those of a network are indexed when they are asked for.
             sharing = [info.name for info in self._model.layers() if info.kind in ("concept", "circuit")]
             self.prepare(sharing if layer in sharing else [layer], progress)
         return self._layers[layer]
@@ -98,6 +99,7 @@ class ExemplarIndex:
         """Return the images that were left out when a layer was indexed; none if no layer has been yet."""
         try:
             return SkippedImages.from_json((self.folder / "skipped.json").read_text("utf-8"))
+        # A damaged list must not keep the index from being used.
         except (OSError, KeyError, TypeError, ValueError):
             return SkippedImages()
 
@@ -114,6 +116,7 @@ class ExemplarIndex:
         if self._missing(layers):
             what = f"Waiting for the index of {self._model.name} {describe_layers(layers)}"
             wait = partial(progress, what, 0, len(self._dataset))
+            # A stack, so that errors of the disk are reported for the lock alone, not for the whole pass.
             with ExitStack() as held:
                 with report_disk_errors(self.folder):
                     # Threads and processes that want the same index wait for one another, so it is computed once.
@@ -135,10 +138,12 @@ class ExemplarIndex:
         ask_dataset(self._dataset, "prepare", progress)
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
+        # Asked before any pass: exemplars that do not fit must not cost an hour first.
         published = {info.name: found for info in layers if (found := self._published(info))}
         for info in layers:
             if found := published.get(info.name):
                 self._compare(info.name, found, progress, insist)
+                # With thresholds for every unit the publication replaces the pass; otherwise quantiles are measured.
                 if found.thresholds is not None and len(found.thresholds) == info.units:
                     self._keep(info.name, read_published_statistics(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
@@ -149,6 +154,7 @@ class ExemplarIndex:
                 file.write(work.skipped.to_json().encode())
             for name, stats in work.stats.items():
                 measured = summarize_stats(stats)
+                # Published images, measured statistics.
                 self._keep(name, replace_exemplars(measured, published[name]) if name in published else measured)
             # Only now: until the last layer is saved, a stopped job resumes from it.
             checkpoint.unlink(missing_ok=True)
@@ -194,6 +200,7 @@ class ExemplarIndex:
             return {}
 
     def _keep(self, layer: str, statistics: LayerStatistics) -> None:
+        # Written before it is remembered: what is in memory is on disk.
         with report_disk_errors(self.folder), atomic_write(self._path(layer)) as file:
             np.savez(file, stamp=self._stamp(), **vars(statistics))
         self._layers[layer] = statistics
@@ -205,6 +212,7 @@ class ExemplarIndex:
         return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
     def _stamp(self) -> NDArray[np.float64]:
+        # As an array: `np.savez` keeps nothing else without pickle.
         return np.array(stamp_index(self._settings, self._dataset))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
@@ -213,7 +221,9 @@ class ExemplarIndex:
             # No pickle: a file of objects could run code.
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 known = {field.name: saved[field.name] for field in fields(LayerStatistics) if field.name in saved}
+                # Files without a sample are older; they still serve as an index.
                 found = LayerStatistics(**({"sample": empty_sample(layer.units)} | known))
+                # Other settings give other figures, so such a file is computed anew.
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None
@@ -232,4 +242,5 @@ def file_name(text: str) -> str:
     name = re.sub(r"[^\w.-]", "_", text)
     if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
+    # The hash tells apart texts that begin alike; file systems limit names to 255 bytes.
     return f"{name[: _MAX_NAME_BYTES // 4]}-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:32]}"

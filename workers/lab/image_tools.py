@@ -56,6 +56,7 @@ class ImageSeeds:
 
     def next(self, words: str) -> int:
         """Return a seed from 0 to 2**31 - 1 that these words did not have yet."""
+        # Counted up until one is free: a repeated prompt is to give another image.
         seeds = (derive_seed(self._seed, words, times) for times in count())
         seed = next(each for each in seeds if (words, each) not in self._used)
         self._used.add((words, seed))
@@ -91,6 +92,7 @@ class ImageTools:
         generator = self._backends.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
+        # Refused originals are reported by the edit that needs them.
         self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != Origin.ORIGINAL)
         return self._keep_drawn(pictures, prompts, seeds, origin)
 
@@ -123,6 +125,7 @@ class ImageTools:
         known = [Provenance(Origin.EDITED, words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
         found = self._keep(edited, known)
         for kept, words, original in zip(found, instructions, originals, strict=True):
+            # Compared by pixels: an editor may return the same image.
             if kept.key == original.key and is_made(kept):
                 self.remarks[f"The edit {words[:_MAX_QUOTED_CHARS]!r} changed nothing in its image."] = None
         return found
@@ -132,6 +135,7 @@ class ImageTools:
         made for.
         """
         describer = self._backends.describer()
+        # Only some describers are made for one kind of image.
         refusal: Callable[[Json], str] | None = getattr(describer, "refusal", None)
         for at, kept in enumerate(images if refusal else ()):
             raw = self._memory.recall(raw_key(kept)) if is_made(kept) else None
@@ -144,6 +148,7 @@ class ImageTools:
     ) -> list[Picture]:
         """Return the editor's pictures; originals that were not made are not passed to it."""
         editor, there = self._backends.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
+        # Only real originals are passed on: editing a grey placeholder would give an image of nothing.
         pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
         made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
         found = dict(zip(there, made, strict=True))
@@ -163,6 +168,7 @@ class ImageTools:
         if not asked:
             return
         self.refused.update(asked)
+        # Each reason once: a batch of prompts is often refused for the same word.
         refused = list(dict.fromkeys(f"{each[:_MAX_QUOTED_CHARS]!r} ({reason[:_REASON]})" for each, reason in asked))
         shown = "; ".join(refused[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
         what = f"{shown}. {getattr(maker, 'vocabulary', '')}".strip()
@@ -181,6 +187,7 @@ class ImageTools:
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.note:
                 self.notes[one.key] = picture.note[:_MAX_QUOTED_CHARS]
+                # With the words, since a remark alone does not say which image it is about.
                 self.noted[f"{provenance.prompt[:_MAX_QUOTED_CHARS]!r}: {picture.note[:_MAX_QUOTED_CHARS]}"] = one.key
         return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
 

@@ -50,6 +50,7 @@ MAX_SIDE = 1024
 MAX_ASPECT_RATIO = 50
 """Maximum ratio of the sides: networks enlarge the shorter one."""
 
+# A table for each of the three channels.
 _DARKER = [int(value * DARK_BRIGHTNESS) for value in range(256)] * 3
 _HALF_DIMMED = tuple(
     DIMMED_BRIGHTNESS / 2 * ((1 - DIMMED_COLOUR) * LUMA_WEIGHTS[column] + DIMMED_COLOUR * (row == column))
@@ -58,6 +59,7 @@ _HALF_DIMMED = tuple(
     for row in range(3)
     for column in range(4)
 )
+# The matrix halves every byte; doubling afterwards makes all of them even.
 _TWICE = [min(2 * value, 255) for value in range(256)] * 3
 _FAST = 1
 _PLACEHOLDER = 224

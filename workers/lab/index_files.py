@@ -87,6 +87,7 @@ class LayerStatistics:
         """Return the record of one unit; without exemplars if it never activates."""
         kept = self.kept[:, unit]
         sampled = self.sample[:, unit]
+        # -inf stands for images that could not be read.
         read = sampled[np.isfinite(sampled)]
         return UnitStatistics(
             tuple(self.activations[kept, unit].tolist()),

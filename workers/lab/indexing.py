@@ -58,6 +58,7 @@ class IndexingRun:
         """
         work = self._read_checkpoint(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
         what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
+        # `first` is left out of the pace: a resumed pass did not compute those images now.
         total, began, first = len(self._dataset), time.monotonic(), work.done
         save_at = began + SAVE_EVERY
 
@@ -96,6 +97,7 @@ class IndexingRun:
         return RunningStats(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
     def _count(self, work: IndexingState, seen: SeenBatch) -> None:
+        # Only the split "exemplars" may be shown; statistics cover all images.
         shown = np.array([each == "exemplars" for each in seen.splits], dtype=bool)
         for name, maps in seen.maps.items():
             try:
@@ -106,6 +108,7 @@ class IndexingRun:
                 raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error
         for problem in seen.problems:
             work.skipped.add(problem)
+        # Of the batch, not of the images that could be read: a resumed pass must not read broken ones again.
         work.done = seen.batch[-1] + 1
 
     def _stamp(self) -> list[float]:
@@ -116,6 +119,7 @@ class IndexingRun:
         layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {}
+        # Numbered: names of layers may hold characters that names of arrays cannot.
         for number, stats in enumerate(work.stats.values()):
             arrays |= {f"{number}.{name}": value for name, value in stats.state().items()}
         # Atomic: the previous checkpoint stays whole until the new one is complete.
@@ -131,6 +135,7 @@ class IndexingRun:
                 about = json.loads(str(saved["about"]))
                 units = {str(name): int(count) for name, count, _ in about["layers"]}
                 scales = {str(name): str(scale) for name, _, scale in about["layers"]}
+                # More layers than asked for are welcome; other scales are other figures.
                 fits = wanted.items() <= units.items() and scales.items() <= self._scales.items()
                 if about["stamp"] != self._stamp() or not fits:
                     return None
@@ -146,6 +151,7 @@ class IndexingRun:
 
 def stamp_index(settings: LabSettings, dataset: Dataset) -> list[float]:
     """Return what a saved index or checkpoint must agree with, besides its name."""
+    # The split decides which images may be exemplars, so it is part of the stamp.
     share = SHARES["exemplars"] if is_split(dataset) else 1.0
     return [len(dataset), settings.exemplars, settings.mask_quantile, share]
 

@@ -74,6 +74,7 @@ class LabelTests:
             presence = judge_images(judge, label, self._development.images, positions.tolist(), self._progress)
             scores = score_natural(activations, presence)
             if scores.r.value is None:
+                # Without an r, as where no image shows the label, a test says nothing.
                 raise RequestError(
                     f"The label {label!r} has no r on {scores.n} images: {scores.r.why}. Test a label that some show."
                 )
@@ -95,6 +96,7 @@ class LabelTests:
         """Return positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse."""
         try:
             positions, table = self._development.activations(self._spec.layer, progress=self._progress)
+        # A dataset without development images is no fault of the program, but it must hear why.
         except MissingPart as error:
             raise ToolMisuse(f"No label can be tested in this run: {error} {_REMEDY}") from error
         # With fewer images r would be chance.

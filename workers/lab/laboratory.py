@@ -109,6 +109,7 @@ class Laboratory:
     def list_held_models(self) -> list[str]:
         """List the keys of the vision models whose weights are in memory, latest use first."""
         with self._lock:
+            # A copy under the lock: other threads load parts meanwhile.
             loaded = dict(self._loaded)
         kinds = (each for each in loaded if isinstance(each, tuple) and each[0] == "model")
         models = {f"{loaded[name].name} {loaded[name].revision}": str(name[1]) for name in kinds}
@@ -138,6 +139,7 @@ class Laboratory:
     def backbone(self, key: str, model: str = "") -> Backbone:
         """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart without a
         key."""
+        # The registry is asked first, so that an unknown key fails before a lock is made for it.
         load = registry.load(registry.BACKBONES, key)
         return self._once(("backbone", key, model), lambda: load(self.settings, model))
 
@@ -153,6 +155,7 @@ class Laboratory:
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """Return what makes images and describes them. `describer` replaces the toolset's own."""
         tools = registry.TOOLSETS[toolset]
+        # Loaded on first use: most experiments describe nothing.
         describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
         generator, editor = partial(self.generator, tools.generator), partial(self.editor, tools.editor)
         return ToolBackends(generator, editor, describe, self.game_engine)
@@ -189,6 +192,7 @@ class Laboratory:
                 self._check_unit(each.model, each.layer, each.unit)
             return CircuitModel(members, models, {key: self.index(key, dataset) for key in keys})
 
+        # The thresholds depend on the dataset, so it is part of the name.
         return self._once((CIRCUIT, spec.model, members, dataset), load)
 
     def held_out_of(self, spec: SystemSpec, split: HeldOutSplit) -> MeasuredSplit:
@@ -218,6 +222,7 @@ class Laboratory:
         layers = {info.name: info for info in self.layers(model)}
         check_layers(model, [layer], layers)
         units = layers[layer].units
+        # bool is an int to Python, and True would be unit 1.
         if isinstance(unit, bool) or not isinstance(unit, int) or not 0 <= unit < units:
             raise UnknownName(f"{layer} of {model} has no unit {unit!r}. Choose one from 0 to {units - 1}.")
 
@@ -229,6 +234,7 @@ class Laboratory:
         self.check(spec)
         # For its index it is the only unit of its layer
         spec = replace(spec, unit=0) if spec.kind == CIRCUIT else spec
+        # Options are a dictionary, which cannot be a key.
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
         model = self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)
         index = self.index_of(spec)
@@ -260,6 +266,7 @@ class Laboratory:
         the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
         subject = self.subject(spec)
+        # The index is computed now, with progress, and not in the middle of a program.
         subject.exemplars(progress)
         backends = self.tool_backends(toolset, describer)
         changes = self.ablation(spec, progress) if ablation else None
@@ -280,6 +287,7 @@ class Laboratory:
     ) -> FunctionContext:
         """Return system and tools for one experiment on a function; its number decides the noise. Raises
         UnknownName."""
+        # Numbers of calls far apart, so that two experiments never share noise.
         system = FunctionSystem(cast("CallableSubject", self.subject(spec)), 1_000 * experiment)
         return FunctionContext(system, FunctionTools(system, earlier))
 

@@ -68,6 +68,7 @@ class MapStream:
         self, layers: Sequence[str], positions: Sequence[int], listen: Callable[[], None]
     ) -> Generator[SeenBatch]:
         """Yield the batches in order. `listen` is called while a batch takes long; an exception of it ends the pass."""
+        # Two pools: a look waits for its readers, so in one pool they could block each other.
         readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
         waiting: deque[Future[SeenBatch]] = deque()
 
@@ -107,6 +108,7 @@ class MapStream:
             image = self.dataset[position].image
         except BrokenImage as error:
             return SkippedImage(position, self._source(position), str(error))
+        # A dataset that is too small to split is all exemplars.
         return _ReadImage(position, image, split_of(image) if self._is_split else "exemplars")
 
     def _look(
@@ -115,6 +117,7 @@ class MapStream:
         problems = [each for each in read if isinstance(each, SkippedImage)]
         wanted = [each for each in read if isinstance(each, _ReadImage) and self._only in (None, each.split)]
         positions = np.array([each.position for each in wanted], dtype=np.int64)
+        # A batch of broken or unwanted images costs no pass.
         maps = self.model.maps([each.image for each in wanted], layers) if wanted else {}
         # Return logits as the probabilities that their systems give
         found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}

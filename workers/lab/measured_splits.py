@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PILOT = 1_000
 """Images of a split on which every label is tried first."""
+# Fixed, so that every label of every model is checked on the same images.
 _SEED = 20_240
 
 
@@ -86,13 +87,16 @@ class MeasuredSplit:
         return self.images[position]
 
     def _is_enough(self, known: _Measured, count: int) -> bool:
+        # Also enough if there are no more.
         return len(known.positions) >= count or (len(known.positions) > 0 and known.looked >= len(self.images))
 
     def _list_candidates(self) -> tuple[list[int], float]:
         """Return the positions to look at, in order, and the share of them in the split. Raises MissingPart."""
         count = len(self.images)
         if self._is_fresh:
+            # Fresh images are independent already, so their order does not matter.
             return list(range(count)), 1.0
+        # Exemplars alone are the brightest images, not a sample.
         if hasattr(self.images, "published"):
             raise MissingPart(
                 f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
@@ -113,6 +117,7 @@ class MeasuredSplit:
         if self._is_enough(known, count):
             return known
         what, parts = f"Measuring {self._model.name} {layer} on {self.split} images", [known]
+        # An estimate: how many belong to the split is known only when they were read.
         expected = min(count, round(len(candidates) * share))
 
         def report() -> None:
@@ -147,6 +152,7 @@ class MeasuredSplit:
         """Read what was measured before; nothing if it is of other images or unreadable."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                # Images of another revision are other images.
                 if str(saved["revision"]) == self.images.revision:
                     return _Measured(saved["positions"], saved["values"], int(saved["looked"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -157,6 +163,7 @@ class MeasuredSplit:
 def _read_maxima(seen: SeenBatch, layer: str) -> _Measured:
     """Return the activation of each unit on each image of a batch: the maximum of its map."""
     if not len(seen.positions):
+        # Looked at all the same: the next call must not look at these again.
         return replace(_NOTHING, looked=len(seen.batch))
     values = seen.maps[layer].amax((2, 3)).numpy(force=True).astype(np.float32)
     return _Measured(seen.positions, values, len(seen.batch))

@@ -39,6 +39,7 @@ class StorageBudget:
 
     def spend(self, image: Image) -> None:
         """Count an image that is about to be stored. Raises ToolMisuse if it exceeds the budget."""
+        # As uncompressed pixels: the size of a PNG is known only after encoding.
         wanted = 3 * image.width * image.height
         before = self.spent_before + self.spent
         for taken, most, whose, remedy in (
@@ -68,8 +69,10 @@ class ImagesInMemory:
             if key not in self._images:
                 if self.budget:
                     self.budget.spend(image)
+                # A copy: the caller may draw on the image later.
                 self._images[key] = image.copy()
             known = self._known.get(key)
+            # What is better known replaces what was only external.
             if known is None or is_better_known(known, provenance):
                 self._known[key] = provenance
         return key
@@ -138,10 +141,12 @@ def encode_text(memory: ImageMemory, key: str) -> str:
 def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[StoredImage]:
     """Store images. What was known of their pixels before is kept."""
     keys = [image_key(image) for image, _ in images]
+    # The database fetches what it knows of all keys in one query.
     memory.expect(keys)
     for key, (image, provenance) in zip(keys, images, strict=True):
         memory.remember(image, provenance, key)
     return [
+        # The memory may know more of these pixels than the caller.
         StoredImage(key, image, memory.recall(key) or provenance)
         for key, (image, provenance) in zip(keys, images, strict=True)
     ]
@@ -160,6 +165,7 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
+    # A text that this process wrote needs no decoding.
     key = image_texts.key(value) if isinstance(value, str) else None
     known = memory.recall(key) if key else None
     if key and known:

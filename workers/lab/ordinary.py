@@ -45,6 +45,7 @@ def choose_positions(
     chosen: list[tuple[float, int]] = []
     for quantile in QUANTILES:
         low, high = (round((quantile + side) * (len(ranked) - 1)) for side in (-BAND, BAND))
+        # Random within the band, so that two runs with other seeds see other images.
         near = (int(each) for each in rng.permutation(ranked[low : high + 1]))
         # Asked last and lazily: it decodes the image.
         chosen += [(quantile, each) for each in islice(filter(may_show, near), IMAGES_EACH)]
@@ -66,6 +67,7 @@ def measure_ordinary(
 
     def can_show(position: int) -> bool:
         # No label may be tried or checked on an image that an agent was shown.
+        # The split is asked last: it decodes the image.
         return position not in exemplars and not (splits and split_of(dataset[position].image) != "exemplars")
 
     chosen = choose_positions(sample, sample_step(len(dataset)), can_show, seed)
@@ -82,6 +84,7 @@ def _store(
     found = []
     for quantile, kept, answer in zip(quantiles, raw, answers, strict=True):
         masked = image_key(answer.masked)
+        # A unit that is silent leaves the image whole, and its key is the same.
         if masked != kept.key:
             memory.remember(answer.masked, Provenance(Origin.EXTERNAL, raw=kept.key), masked)
         title = f"ordinary image near the {quantile:g} quantile"

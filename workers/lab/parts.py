@@ -42,6 +42,7 @@ def find_region(found: MapImage | None, size: tuple[int, int]) -> Region | None:
 
 def pair_regions(regions: Sequence[Region | None], rng: np.random.Generator) -> list[PartPair | None]:
     """Return each region with one elsewhere; None where there is none."""
+    # Middles of other images' regions are places where objects usually are.
     middles = [None if each is None else _find_middle(each) for each in regions]
     places = [each for each in middles if each is not None]
     return [
@@ -60,6 +61,7 @@ def _pair(
         steps = (round((down - middle[0]) * height), round((across - middle[1]) * width))
         # What leaves the image at one side comes in at the other, so that the size stays the same.
         moved = np.roll(region, steps, (0, 1))
+        # A slight overlap is allowed, or large regions would find no place.
         if (moved & region).sum() <= MAX_OVERLAP * region.sum():
             return PartPair(region, moved)
     return None

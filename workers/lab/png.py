@@ -29,10 +29,12 @@ def encode_rgb(image: Image) -> bytes:
     rows[:, 0] = _UP
     rows[0, 1:] = pixels[0]
     np.subtract(pixels[1:], pixels[:-1], out=rows[1:, 1:])
+    # Level 1 of isal: speed counts more than size here.
     data: bytes = isal_zlib.compress(rows, 1)
     return b"".join([_SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", data), *_chunk(b"IEND", b"")])
 
 
 def _chunk(kind: bytes, data: bytes) -> tuple[bytes, ...]:
     """Return length, kind, data and checksum."""
+    # The checksum covers the kind and the data, not the length.
     return struct.pack(">I", len(data)), kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))

@@ -74,6 +74,7 @@ def _refuse(name: str, *arguments: Any, **options: Any) -> Any:
 
 def _serve(owner: object, name: str) -> Callable[..., Any]:
     """Serve a method as it is, and an attribute as a function that looks it up each time."""
+    # Attributes change while a program runs, such as the log.
     is_attribute = isinstance(getattr(type(owner), name), property)
     return (lambda: getattr(owner, name)) if is_attribute else getattr(owner, name)
 
@@ -83,6 +84,7 @@ def list_facts(system: System) -> Mapping[str, Json]:
     spec = system.subject.spec
     # Names of the model and the layer would reveal what a synthetic neuron responds to.
     blind = registry.blind_name(spec.kind, spec.model, spec.layer, spec.unit)
+    # The number in the blind name replaces the unit's own, which would tell it from a table.
     number = int(blind.split()[-1]) if blind else system.neuron_num
     return {
         "system.model_name": HIDDEN if blind else system.model_name,

@@ -71,9 +71,11 @@ class RunningHistogram:
         self._widen()
         step = max(1, AT_ONCE // maps[0].numel())
         bins_of = _bins_on_cpu if maps.device.type == "cpu" else _bins_on_gpu
+        # Multiplied instead of divided: exact for powers of two, and faster.
         scale, offset = (1 / self.width).astype(np.float32), np.arange(len(self.width)) * self.bins - self.base
         for start in range(0, len(maps), step):
             part = maps[start : start + step]
+            # The first edge above the floor's bin: only complete bins are counted.
             edges = (np.floor(self.floor / self.width) + 1) * self.width
             bins = bins_of(part, _float32_below(edges), scale, offset)
             self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))
@@ -104,18 +106,21 @@ class RunningHistogram:
         import torch
 
         for name in _STATE:
+            # Copied into the existing arrays, so that another number of units raises.
             getattr(self, name)[:] = state[name]
         self.counts.copy_(torch.from_numpy(state["counts"]))
         self.seen = int(state["seen"])
 
     def _wanted(self, seen: int) -> int:
         """Return how many of this many values lie at or above the quantile, including it."""
+        # At least one value lies at or below the quantile.
         return int(seen - max(np.ceil(self.share * seen), 1) + 1)
 
     def _reach(self, wanted: int) -> NDArray[np.float64]:
         """Return the lower edge of the highest bin at or above which this many values were counted; -inf if there is
         none.
         """
+        # From the top: the highest bin comes first.
         downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
         bins = self.bins - 1 - (downwards >= wanted).argmax(1)
         return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
@@ -132,13 +137,16 @@ class RunningHistogram:
         narrow = np.ones(len(units), dtype=bool)
         while narrow.any():  # doubled until everything from low to high fits
             narrow = np.floor(high / width) - np.floor(low / width) >= self.bins
+            # Beyond this, bin numbers would not be exact in float64.
             narrow |= np.maximum(-low, high) / width > _FARTHEST
             width = np.where(narrow, width * 2, width)
         base = np.floor(low / width).astype(np.int64)
+        # Powers of two, so the logarithm is a whole number; a shift of 64 is undefined.
         shift = np.minimum(np.log2(width / self.width[units]), 63).astype(np.int64)
         counts = self.counts.numpy(force=True)
         before = counts[units]
         rows, full = np.nonzero(before)
+        # Neighbours merge by shifting their bin numbers.
         bins = ((self.base[units][rows] + full) >> shift[rows]) - base[rows]
         after = np.zeros_like(before)
         np.add.at(after.reshape(-1), rows * self.bins + bins, before[rows, full])
@@ -160,9 +168,11 @@ class TopActivations:
 
     def add(self, activations: NDArray[np.float32], positions: NDArray[np.int64]) -> None:
         """Add activations (batch, units) of the images at these positions (batch,), in ascending order."""
+        # Until the table is full, every unit takes all.
         if len(self.activations) < self.size:
             self.activations, self.positions = self._merge(activations, positions, slice(None))
             return
+        # Most batches improve few units, so only these are sorted.
         better = np.flatnonzero(activations.max(0) > self.activations[-1])
         self.activations[:, better], self.positions[:, better] = self._merge(activations, positions, better)
 
@@ -188,6 +198,7 @@ class RunningStats:
         self.best = TopActivations(units, best)
         self.spatial = RunningHistogram(units, share=share)
         self.of_images = RunningHistogram(units, IMAGE_BINS)
+        # In float64: float32 would lose digits over a million images.
         self.total = np.zeros(units)
         self.active = np.zeros(units, dtype=np.int64)
         self.lowest = np.full(units, np.inf)
@@ -222,6 +233,7 @@ class RunningStats:
         self.total += activations.sum(0, dtype=np.float64)
         self.active += (activations > 0).sum(0)
         self.lowest = np.minimum(self.lowest, activations.min(0))
+        # Evenly spaced positions, so that the sample does not depend on batches or order.
         sampled = positions % self.every == 0
         self.sample[positions[sampled] // self.every] = activations[sampled]
 

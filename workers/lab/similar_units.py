@@ -44,6 +44,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     """Return the units that are most similar to one of them: at most `MAX_SIMILAR` of its layer and of others."""
     own = layers[layer]
     # Images of the sample that could be read; 0 if the unit is constant on them, and so correlates with nothing
+    # NaN and -inf are images that could not be read.
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]
     images = len(values) if len(values) and values.max() > values.min() else 0
     by_sample = images >= MIN_IMAGES
@@ -55,6 +56,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
         similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
         best = np.argsort(-similarity, kind="stable")[: MAX_SIMILAR + 1]  # may include the unit itself
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
+    # By number where equal, so the order is the same each time.
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
     same = [each for each in ordered if each.layer == layer and each.unit != unit][:MAX_SIMILAR]
     others = [each for each in ordered if each.layer != layer][:MAX_SIMILAR]
@@ -68,6 +70,7 @@ def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDAr
     if len(sample) != len(values):  # no sample was kept
         return np.zeros(sample.shape[1])
     known = np.isfinite(values) & np.isfinite(sample).all(1)
+    # In float64, since differences of large means lose digits.
     mine, others = values[known].astype(np.float64), sample[known].astype(np.float64)
     mine, others = mine - mine.mean(), others - others.mean(0)
     lengths = np.sqrt((mine**2).sum() * (others**2).sum(0))

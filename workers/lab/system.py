@@ -101,6 +101,7 @@ class System:
         raw = [find_raw(self._memory, each) for each in kept]
         made = [each for each in raw if is_made(each)]
         self.measure(made)
+        # Refused images are left out of the pass, and get None below.
         changes = iter(self._ablation.describe([each.image for each in made], factor))
         return [
             {"activation": self.measured[each.key].activation, **next(changes)} if is_made(each) else None
@@ -125,6 +126,7 @@ class System:
         images = [find_raw(self._memory, each) for each in kept]
         made = [each for each in images if is_made(each)]
         subject = cast("CircuitSubject", self.subject)
+        # Without images the network need not run.
         answers = subject.respond_members([each.image for each in made]) if made else []
         masked = iter(self.keep(made, [each.response for each in answers]))
         members, found = subject.members, iter(answers)
@@ -147,6 +149,7 @@ class System:
         """Remember what was measured on raw images. Returns the masked ones as texts."""
         keys = [image_key(each.masked) for each in answers]
         map_keys = [image_key(each.map.grey) if each.map else "" for each in answers]
+        # Fetched in one query.
         self._memory.expect([*keys, *filter(None, map_keys)])
         for raw, answer, key, map_key in zip(images, answers, keys, map_keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked

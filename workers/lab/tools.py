@@ -257,7 +257,9 @@ class Tools:
         """The edits alone; one image takes several instructions, and one edit of one image comes without a list."""
         wanted = arguments.check_texts(instructions, "instructions", "instructions")
         given = arguments.check_items(image, "image", "images")
+        # One image with several instructions is repeated for each.
         given = given * len(wanted) if len(given) == 1 else given
+        # Every second image is an edit.
         edits = self.edit_images(given, wanted)[0][1::2]
         return edits[0] if isinstance(image, ImageOrText) and isinstance(instructions, str) else edits
 

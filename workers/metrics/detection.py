@@ -82,9 +82,11 @@ def score_detection(
     # Without weights the sample is drawn here, so each drawn image stands for several.
     if weights is None:
         tenths, heavy, others = draw_images(tenths, heavy, others, rng)
+    # A tenth may be empty where activations tie.
     parts = [Side(said[each], heavy[each]) for each in tenths if len(each)]
     bright, dark = join_sides(parts), Side(said[others], heavy[others])
     recall, alarms = bright.said_yes, dark.said_yes
+    # Undefined where the judge never says yes.
     precision = _MIX * recall / (_MIX * recall + alarms) if recall + alarms > 0 else None
     both = join_sides([bright, dark])
     return replace(
@@ -94,6 +96,7 @@ def score_detection(
         precision=precision,
         recall=recall,
         f1=2 * _MIX * recall / (_MIX * recall + alarms + _MIX),
+        # Of all answers, so that a judge that is often unreadable is seen to be.
         failed=estimate_share(bright.unread + dark.unread, len(both.presence)),
         confusion=_count(bright.presence, dark.presence),
         deciles=tuple(part.estimate(part.said_yes) for part in parts),
@@ -113,6 +116,7 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
         return IntruderResult(Estimate(None, n=0, why=why))
     # No image is in two sets, so that the sets are independent.
     intruders = iter(rng.permutation(others).tolist())
+    # Every tenth gets as many intruders as every other.
     most = min(MAX_SETS, len(others) // TENTHS)
     scores: list[list[float]] = []
     failed = 0
@@ -133,6 +137,7 @@ def _judge_set(four: Floats, intruder: float) -> float:
     # An unreadable answer gives no point: a judge must not gain by silence.
     if np.isnan([*four, intruder]).any() or intruder > four.min():
         return 0.0
+    # A judge that gives all images the same answer gets what guessing gets.
     return 1.0 / (1 + int((four == intruder).sum()))
 
 

@@ -62,6 +62,7 @@ def score_floors(
     heavy = np.ones(rows.n) if weights is None else np.asarray(weights, np.float64)
     points = rows.score(heavy[:, None])[:, :, 0]
     draws = _draw(rows, heavy, seed, resamples)
+    # Another stream than that of the bootstrap, or the floor's spread would follow its draws.
     rng = np.random.default_rng([seed, len(floors)])
     r, area = (_summarise(own, points[at, 1:], draws[at], rng) for at, own in enumerate((pearson, auprc)))
     each = tuple((_clean_nan(one), _clean_nan(two)) for one, two in points[:, 1:].T)
@@ -87,6 +88,7 @@ def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Gene
         figure = FloorFigure(mean, float(values.std(ddof=1)), figure.least, figure.most)
     if own.value is None:
         return figure
+    # Without an interval of the label's own figure there is none of the difference.
     above = own.value - mean
     if own.low is None or own.high is None:
         found = Estimate(above, n=own.n, why=own.why)
@@ -132,8 +134,10 @@ class _Rows:
     def score(self, weights: Floats) -> Floats:
         """Return r and AUPRC, (2, rows, columns), under columns of non-negative weights (n, columns)."""
         total, x, y, xx, yy, xy = (self._moments @ weights).reshape(len(self._ranks), 6, -1).swapaxes(0, 1)
+        # NaN is replaced below where a side is constant.
         with np.errstate(divide="ignore", invalid="ignore"):
             x, y, xx, yy, xy = (each / total for each in (x, y, xx, yy, xy))
+            # Rounding may make these slightly negative; such rows count as constant.
             spreads = (xx - x * x, yy - y * y)
             flat = ~((spreads[0] > _FLAT) & (spreads[1] > _FLAT))
             r = np.where(flat, np.nan, np.clip((xy - x * y) / np.sqrt(spreads[0] * spreads[1]), -1, 1))
@@ -150,6 +154,7 @@ def _list_moments(pair: Answered) -> Floats:
 def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
     """Return values with mean 0 and variance 1 over the known ones; 0 elsewhere."""
     some = values[known]
+    # Zeros: their variance is 0, and `score` gives no r for them.
     if not len(some) or np.ptp(some) == 0:
         return np.zeros_like(values)
     # So that the sums of squares lose no digits.
@@ -164,7 +169,9 @@ def _rank(pair: Answered) -> tuple[sparse.csr_array, sparse.csr_array]:
     """
     known = np.flatnonzero(np.isfinite(pair.activations) & np.isfinite(pair.presence))
     presence = pair.presence[known]
+    # Negative: the highest activation comes first.
     _, group = np.unique(-pair.activations[known], return_inverse=True)
+    # Average precision changes only where a group holds a described image.
     ends = np.flatnonzero(np.bincount(group, presence) > 0)
     part = np.searchsorted(ends, group)
     shape = (len(ends), len(pair.activations))

@@ -40,6 +40,7 @@ def estimate_area(area: float, high: int, low: int) -> Estimate:
     z, extra = NORMAL_QUANTILE, (high + low) / 2 - 1
 
     def excess(true: float) -> float:
+        # Hanley and McNeil's variance, with the mean size in place of each.
         variance = true * (1 - true) * (1 + extra * ((1 - true) / (2 - true) + true / (1 + true))) / (high * low)
         return (area - true) ** 2 - z * z * variance
 
@@ -57,6 +58,7 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
     out.
     """
     kept, names = _keep_finite(values, clusters)
+    # Without clusters every value is a cluster of its own.
     place = np.arange(len(kept)) if names is None else np.unique(names, return_inverse=True)[1]
     groups = int(place.max()) + 1 if len(kept) else 0
     if not groups:
@@ -65,6 +67,7 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
     mean = float(kept.mean())
     errors = np.bincount(place, kept - mean)
     spread = float((errors**2).sum() * groups / max(groups - 1, 1))
+    # One cluster has no spread; `_bound` leaves its interval out.
     reach = float(np.sqrt(spread)) / len(kept) * (find_student(groups - 1) if groups > 1 else 0.0)
     return _bound(mean, mean - reach, mean + reach, groups)
 
@@ -79,6 +82,7 @@ def estimate_counts(counts: ArrayLike) -> Estimate:
     if found.value is None:
         return found
     total, tail = float(kept.sum()), (1 - CONFIDENCE) / 2
+    # The limit is 0 where nothing was counted; the gamma distribution has no shape 0.
     low = stats.gamma.ppf(tail, total) if total else 0.0
     high = stats.gamma.isf(tail, total + 1)
     ends = [float(low) / len(kept), float(high) / len(kept)]
@@ -150,12 +154,14 @@ def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
     z = NORMAL_QUANTILE
     value = (gained - lost) / n
 
+    # Score equation: the difference whose own standard error reaches the measured one.
     def excess(true: float) -> float:
         linear = (2 * n - gained + lost) * true - gained - lost
         root = np.sqrt(max(0.0, linear * linear + 8 * n * lost * true * (1 - true)))
         variance = n * ((root - linear) / (2 * n) + true * (1 - true))
         return float((gained - lost - n * true) ** 2 - z * z * variance)
 
+    # The ends -1 and 1 are reached exactly, where the search would find no change of sign.
     bottom = -1.0 if value <= -1 + _NEAR else float(optimize.brentq(excess, -1.0, value - _NEAR))
     top = 1.0 if value >= 1 - _NEAR else float(optimize.brentq(excess, value + _NEAR, 1.0))
     return Estimate(value, bottom, top, n)
@@ -175,13 +181,16 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
     n, closed, gap = len(one), one - two, three - two
     if not n:
         return Estimate(None, why="there are no values")
+    # A ratio to a negative gap would turn better into worse.
     if gap.mean() <= 0:
         return Estimate(None, n=n, why="there is no gap")
     value = float(closed.mean() / gap.mean())
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
+    # Fieller's limits solve a quadratic equation in the ratio.
     (own, joint), (_, other) = np.cov(closed, gap) * find_student(n - 1) ** 2 / n
     square, linear = gap.mean() ** 2 - other, closed.mean() * gap.mean() - joint
+    # The denominator's interval includes 0, so the ratio has no bounds.
     if square <= 0:
         return Estimate(value, n=n, why="the gap itself may be 0")
     within = linear**2 - square * (closed.mean() ** 2 - own)

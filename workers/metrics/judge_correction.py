@@ -48,11 +48,13 @@ def correct_figures(
     r = correlate(sample.activations, sample.presence, sample.weights[None])
     called = np.array([np.average(sample.presence, weights=sample.weights)])
     if not np.isfinite(r).all():
+        # A constant side has no r to correct.
         return None
     point = _undo(r, called, np.array([wrong]), np.array([missed]))
     if not np.isfinite(point).all():
         failed = Estimate(None, n=n, why=_explain(float(called[0]), wrong, missed))
         return CorrectedFigures(failed, failed)
+    # Both kinds are needed: the correction divides by their variance.
     fewer = min(described, n - described)
     if fewer < MIN_POSITIVES:
         why = f"too few images of either kind for an interval: {fewer}, and it takes {MIN_POSITIVES}"
@@ -80,6 +82,7 @@ def _undo(r: Floats, called: Floats, wrong: Floats, missed: Floats) -> Floats:
     able &= (true > 0) & (true < 1)
     spread = np.where(able, true * (1 - true), 1.0)
     found = r * np.sqrt(called * (1 - called) / spread) / np.where(able, skill, 1.0)
+    # Out of range by chance alone: r lies in [-1, 1].
     return np.where(able, np.stack([np.clip(found, -1, 1), true]), np.nan)
 
 
@@ -92,8 +95,10 @@ def _draw(sample: NaturalSample, error: JudgeError, seed: int, resamples: int) -
         called = heavy @ groups.presence / heavy.sum(1)
         parts.append(np.stack([correlate(groups.activations, groups.presence, heavy), called]))
     r, called = np.concatenate(parts, 1)
+    # Another stream than that of the images: their errors are independent.
     rng = np.random.default_rng([seed, 1])
     wrong, missed = (
+        # Jeffreys' prior adds one half to each count.
         rng.beta(round((each.value or 0) * each.n) + 0.5, round((1 - (each.value or 0)) * each.n) + 0.5, resamples)
         for each in (error.false_positives, error.false_negatives)
     )

@@ -19,6 +19,7 @@ def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool])
     Answers are probabilities in [0, 1], None if unreadable. Unreadable answers are counted separately and are in
     neither share; `n` counts the others. Raises ValueError for unequal lengths.
     """
+    # Unreadable answers are neither: a wrong answer is another fault than none.
     known = [(said >= PRESENT, true) for said, true in zip(answers, truths, strict=True) if said is not None]
     called = {wanted: [said for said, true in known if true is wanted] for wanted in (False, True)}
     return JudgeError(
@@ -35,6 +36,7 @@ def measure_agreement(said: Sequence[Sequence[str]]) -> Estimate:
 
     Images with fewer than two answers are left out; `n` counts the others.
     """
+    # One answer agrees with nothing.
     shares = [_share_equal(answers) for answers in said if len(answers) > 1]
     if not shares:
         return Estimate(why="no image was judged by two people")

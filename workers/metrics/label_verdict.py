@@ -94,6 +94,7 @@ def judge_label(result: CheckResult) -> LabelVerdict:
         needed["pearson"] = share * reachable
     else:
         needed["described"] = HALF
+    # A figure that could not be measured is not required.
     needed = {name: least for name, least in needed.items() if name in figures}
     verdict = LabelVerdict(figures, needed, reachable)
     return verdict if verdict.passed else LabelVerdict(figures, needed, reachable, _find_direction(natural, mark))
@@ -120,6 +121,7 @@ def _find_reachable(natural: NaturalResult, mark: float | None) -> tuple[float |
     """Return the reachable r, and the share of it that is required."""
     if natural.ceiling and natural.ceiling.pearson is not None and natural.ceiling.pearson > 0:
         return natural.ceiling.pearson, OF_TRUTH
+    # With few bright images the best cut is high by chance, so less of it is required.
     bright = 0 if mark is None else sum(each > mark for each in natural.activations)
     return find_best_cut(natural.activations), OF_BEST_CUT if bright >= MANY else OF_BEST_CUT_OF_FEW
 
@@ -139,6 +141,7 @@ def _find_direction(natural: NaturalResult, mark: float | None) -> Direction:
     """Return what natural images say. If they say nothing, images drawn for the label were dark, so it is too broad."""
     if mark is None:
         return ""
+    # Bright, but not described: the label misses what excites the unit.
     missed = _share(not said for said in _judge_bright(natural, mark)) or 0.0
     dark = _share(value <= mark for value, said in _read_answers(natural) if said)
     if dark is None:  # no natural image shows it

@@ -26,6 +26,7 @@ def score_members(
     heavy = np.ones_like(there) if weights is None else np.asarray(weights, np.float64)
     kept = np.isfinite(there) & np.isfinite(values).all(1)
     values, there, heavy = values[kept], there[kept], heavy[kept]
+    # 1 is the member's own threshold.
     is_on, shown = values >= 1, there >= PRESENT
     # (members,), of the images that the label describes, and of the others
     alone = [_find_off_alone(is_on[some], heavy[some]) for some in (shown, ~shown)]
@@ -47,6 +48,7 @@ def _count_states(is_on: NDArray[np.bool_], weights: _Floats) -> MemberStates:
         return MemberStates(len(is_on))
     off = (~is_on).sum(1)
     all_on, all_off = off == 0, off == is_on.shape[1]
+    # A single member that is off is "all off".
     one_off = (off == 1) & ~all_off
     shares = [_sum_weights(each, weights) for each in (all_on, all_off, one_off, ~(all_on | all_off | one_off))]
     return MemberStates(len(is_on), *shares)

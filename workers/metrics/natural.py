@@ -102,12 +102,14 @@ def score_natural(
         nothing = Estimate(None, why="no image has both an activation and an answer")
         return NaturalScores(nothing, nothing, None, None, threshold, None, 0, 0, missing, ())
     sample = NaturalSample(acts, there, heavy)
+    # Intervals depend on the rarer kind of image.
     positives = int((there >= PRESENT).sum())
     why = _explain_undefined(acts, there)
     r = Estimate(None, n=len(acts), why=why) if why else _estimate(correlate, sample, positives, seed, resamples)
     area = Estimate(None, n=len(acts), why="no image shows it")
     if there.any():
         area = _estimate(weighted_average_precision, sample, positives, seed, resamples)
+    # With the data themselves a round number, so p is a multiple of 1 / (2 * resamples).
     p_value = find_p_value(sample, seed=seed, permutations=2 * resamples - 1) if resamples and not why else None
     return NaturalScores(
         r=_agree(r, p_value),
@@ -139,17 +141,20 @@ def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
     # Standardised first: the differences of squares below would lose all digits of large activations.
     one, two = _standardise(activations), _standardise(presence)
     total = weights.sum(1)
+    # As means of products: one matrix product for all resamples at once.
     means = [weights @ each / total for each in (one, two)]
     spreads = [weights @ each**2 / total - mean**2 for each, mean in zip((one, two), means, strict=True)]
     joint = weights @ (one * two) / total - means[0] * means[1]
     flat = (spreads[0] < _FLAT) | (spreads[1] < _FLAT)
     scale = np.sqrt(np.where(flat, 1.0, spreads[0] * spreads[1]))
+    # Rounding may lead beyond 1.
     return np.where(flat, np.nan, np.clip(joint / scale, -1, 1))
 
 
 def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) -> Surprises:
     """Return the images that contradict a label most, up to `count` of each kind. Arguments as for `score_natural`."""
     (acts, there, _), kept = _read(activations, presence, None)
+    # Stable, so that equal activations keep the order of the dataset.
     order = np.argsort(acts, kind="stable")
     seen = there >= PRESENT
     bright = [int(each) for each in order[::-1] if kept[each] and not seen[each]]
@@ -214,6 +219,7 @@ def _standardise(values: Floats) -> Floats:
 
 def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats) -> Floats:
     """Return the harmonic mean of precision and recall, (rows,): twice the hits over predicted plus present."""
+    # Presence may be a degree; then F1 counts shares of images.
     guessed = (activations > threshold).astype(np.float64)
     both = weights @ (guessed + presence)
     return np.divide(2 * (weights @ (guessed * presence)), both, out=np.full_like(both, np.nan), where=both > 0)

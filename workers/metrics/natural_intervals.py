@@ -51,6 +51,7 @@ class NaturalSample:
         Bright is the mean of the brightest images, as many as the label describes; dark is the mean of the others.
         Each has the mean weight of those. n is at least 2.
         """
+        # At least one image on each side.
         count = min(max(round(float(self.presence.sum())), 1), len(self.activations) - 1)
         order = np.argsort(-self.activations, kind="stable")
         bright, dark = (
@@ -72,6 +73,7 @@ def estimate_interval(figure: Statistic, sample: NaturalSample, *, seed: int, re
     groups, counts = sample.group()
     wider = NaturalSample(*map(np.append, astuple(groups), astuple(sample.imagine())))
     drawn: list[list[Floats]] = [[], [], []]
+    # The imagined images have the weight of one image each.
     for rows in draw_weights(np.append(counts, np.ones(3)), resamples, seed):
         for found, kept in zip(drawn, (_AS_IT_IS, _AGAINST, _FOR), strict=True):
             weights = rows * wider.weights * np.append(np.ones(len(counts)), kept)
@@ -105,6 +107,7 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     # The same sum in another order differs in its last bit
     least = distance(found) * (1 - 1e-9)
     draws = (rng.choice(len(shares), len(found), replace=False) for _ in range(permutations))
+    # One is added to both: the data itself is one of the permutations, so p is never 0.
     return (1 + sum(distance(places) >= least for places in draws)) / (1 + permutations)
 
 

@@ -50,6 +50,7 @@ def parse_presence(reply: str, count: int) -> list[float | None]:
     """Return the probability in [0, 1] for each image; None for an unreadable answer. "yes" and "no" count as 1 and
     0."""
     found = read_lines(reply, "IMAGE")
+    # By number, since models skip images or answer them in another order.
     return [_read_answer(found.get(number, "")) for number in range(1, count + 1)]
 
 

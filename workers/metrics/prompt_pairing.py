@@ -46,14 +46,17 @@ def parse_pairing(reply: str, pool: int, count: int = COUNT) -> PairedPrompts | 
     """Return the choices from a pool of this size; None unless there are `count` valid numbers for each."""
     sides = [_read_numbers(read_line(reply, key)) for key in ("MOST", "LEAST")]
     every = [number for side in sides for number in side]
+    # A prompt cannot be entailed both most and least.
     whole = all(len(side) == count for side in sides) and len({*every}) == len(every)
     if not whole or not all(1 <= number <= pool for number in every):
         return None
+    # Prompts are numbered from 1 in the question.
     most, least = (tuple(number - 1 for number in side) for side in sides)
     return PairedPrompts(most, least)
 
 
 def _read_numbers(line: str) -> list[int]:
     """Return the numbers of a list; empty if the line contains anything else."""
+    # Words between the numbers mean that it is no list.
     plain = re.sub(r"\band\b|[\s,;#\[\].]+", " ", line).split()
     return [int(word) for word in plain] if all(re.fullmatch(r"[0-9]{1,4}", word) for word in plain) else []

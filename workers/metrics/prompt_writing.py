@@ -51,4 +51,5 @@ def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> 
         if not all(prompts) or len(set(prompts)) < count:
             return None
         sides.append(prompts)
+    # A prompt on both sides would count for and against the label.
     return None if {*sides[0]} & {*sides[1]} else WrittenPrompts(*sides)

@@ -28,6 +28,7 @@ def area_under_curve(high: Floats, low: Floats) -> float:
         return float("nan")
     # By ranks, which count each tie half without comparing all pairs.
     ranks, n = stats.rankdata(np.concatenate([high, low])), len(high)
+    # The sum of ranks less the smallest possible one counts the pairs won.
     return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * len(low)))
 
 
@@ -49,6 +50,7 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
     # At least half as far above the median as the strongest image, so that of a rare concept only images that show it
     # count.
     bound = max(float(np.sort(acts)[-max(1, round(STRONG * len(acts)))]), (middle + float(acts.max())) / 2)
+    # Where most images tie at the median, the strongest share would include them.
     strong, weak = said[(acts >= bound) & (acts > middle)], said[acts <= middle]
     return area_under_curve(strong, weak) if len(strong) and len(weak) else None
 
@@ -64,6 +66,7 @@ def average_precision(scores: Floats, truth: ArrayLike) -> float:
 
 def weighted_average_precision(scores: Floats, truth: Floats, weights: Floats) -> NDArray[np.float64]:
     """Return the average precision for each row of non-negative weights (resamples, n): (resamples,)."""
+    # Stable: equal scores are grouped below, whatever their order.
     order = np.argsort(-scores, kind="stable")
     ranked, heavy = scores[order], np.asarray(weights[:, order], np.float64)
     hits = heavy * truth[order]

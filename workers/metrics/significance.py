@@ -37,6 +37,7 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     one, two = (np.asarray(each, np.float64).reshape(-1) for each in (first, second))
     if len(one) != len(two):
         raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
+    # Ties say nothing of the direction, and Wilcoxon leaves them out.
     differences = one - two
     differences = differences[np.isfinite(differences) & (differences != 0)]
     if not len(differences):
@@ -45,6 +46,7 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     # Scores of 0 and 1 have differences of one size, which have no ranks: this is the sign test.
     if len(sizes) == 1:
         return RankTest(float(stats.binomtest(int((differences > 0).sum()), n).pvalue), n)
+    # A fixed seed: the same data give the same p-value.
     drawn = stats.PermutationMethod(n_resamples=_SIGNS, rng=np.random.default_rng(0))
     # Equal differences rule out the exact distribution.
     method = "asymptotic" if n > _MAX_EXACT else "exact" if len(sizes) == n else drawn
@@ -64,5 +66,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = there[np.argsort(given[there], kind="stable")]
     adjusted = np.full(len(given), np.nan)
     # An adjusted value is never below one before it.
+    # Multiplied by the number of tests that are left.
     adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)), 1.0)
     return [float(each) for each in adjusted]

@@ -50,12 +50,14 @@ def score_simulation(
             f"{len(acts)} activations, {len(said)} answers, {len(heavy)} weights: give all for each image."
         )
     kept = np.flatnonzero(np.isfinite(acts) & np.isfinite(said) & (heavy > 0))
+    # Only yes and no can be predicted by a yes/no judge; people see which it was.
     graded = bool(((said[kept] > 0) & (said[kept] < 1)).any())
     if len(kept) < MIN_IMAGES:
         few = Estimate(None, n=len(kept), why=f"{len(kept)} images have an answer, and it takes {MIN_IMAGES}")
         return SimulationResult(few, few, graded=graded)
     order = np.random.default_rng(seed).permutation(kept)
     # Fitted on one half and scored on the other, or the fit itself would raise the score.
+    # Sorted, so that resampling does not depend on the order of the draw.
     first, second = order[: len(order) // 2], np.sort(order[len(order) // 2 :])
     base, slope = _fit(acts[first], said[first], heavy[first])
     sample = NaturalSample(acts[second], said[second], heavy[second])
@@ -99,6 +101,7 @@ def _estimate(figure: Statistic, sample: NaturalSample, seed: int, resamples: in
     if not np.isfinite(value):
         return Estimate(None, n=n, why="the activation, or the answer, is the same on every image of the half")
     positives = int((sample.presence >= PRESENT).sum())
+    # Intervals depend on the rarer kind of image.
     fewer = min(positives, n - positives)
     if not resamples or fewer < MIN_POSITIVES:
         return Estimate(value, n=n, why=f"{fewer} images of the fewer kind, and an interval takes {MIN_POSITIVES}")

@@ -45,12 +45,14 @@ def draw_strata(activations: ArrayLike, guess: ArrayLike | None, count: int, *, 
         raise ValueError(f"{count} draws: there are 3 strata, and each needs one.")
     # Few images decide correlation and average precision, and a uniform sample contains few of them.
     strata = _split(acts, said >= PRESENT)
+    # Empty strata count too.
     sizes = np.bincount(strata, minlength=_REST + 1)
     quotas = _share_out(sizes, count)
     rng = np.random.default_rng(seed)
     drawn = np.concatenate(
         [rng.choice(np.flatnonzero(strata == each), quota, replace=False) for each, quota in enumerate(quotas)]
     )
+    # The inverse of each stratum's sampling rate.
     weights = np.repeat(sizes / np.maximum(quotas, 1), quotas)
     return StratifiedSample(drawn.astype(np.int64), weights / weights.mean())
 
@@ -68,6 +70,7 @@ def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> ND
 
 def _share_out(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Return the number of images drawn from each stratum, (strata,)."""
+    # Stable: of strata of one size the first is served first.
     quotas, order = np.zeros_like(sizes), np.argsort(sizes, kind="stable")
     for place, stratum in enumerate(order):
         # The smallest first: the others share what it cannot use.

@@ -50,6 +50,7 @@ class ActivationBuffer:
         self._images = images
         self._seed = seed
         units, self._map_size = self._look_at_maps()
+        # float32 takes four bytes.
         if 4 * units > max_bytes:
             raise RequestError(
                 f"One position of {layer} has {units:,} units and does not fit into {max_bytes:,} bytes."
@@ -57,9 +58,11 @@ class ActivationBuffer:
         room = max_bytes // (4 * units)
         # A batch must not be of a few images alone, so of large maps only random positions are taken.
         self.per_image = max(1, min(self._map_size, room // min(MIN_SPREAD, len(images))))
+        # Rounded down, so that the buffer never grows over its limit.
         self._images_a_part = min(len(images), max(1, room // self.per_image))
         self._parts = -(-len(images) // self._images_a_part)
         self._values = torch.empty((self._images_a_part * self.per_image, units))
+        # No part has this number, so the first call fills the buffer.
         self._filled = -1
         self._order = np.zeros(0, dtype=np.int64)
         self.count = 0
@@ -87,6 +90,7 @@ class ActivationBuffer:
 
     def _look_at_maps(self) -> tuple[int, int]:
         """Return the units of the layer, and the positions of its map of one image."""
+        # An image may be unreadable, so the next ones are tried.
         for position in self._images:
             (seen,) = self._stream.batches([self._layer], [int(position)], lambda: None)
             if self._layer in seen.maps:
@@ -99,7 +103,9 @@ class ActivationBuffer:
         if part == self._filled:
             return
         if self._parts > 1 or self._filled < 0:
+            # A pass takes all parts; the next one shuffles the images anew.
             turn, at = divmod(part, self._parts)
+            # Invalid while it is overwritten: a stop in between must not leave a mixture.
             self._filled = -1
             order = self._draw(_ORDER, turn).permutation(self._images)
             chosen = order[at * self._images_a_part : (at + 1) * self._images_a_part].tolist()
@@ -136,6 +142,7 @@ class ActivationBuffer:
         if not maps.isfinite().all():
             raise self._stream.explain_not_finite(self._layer, seen)
         if self.per_image < self._map_size:
+            # Sorting random numbers draws positions without repeats, for all images at once.
             chosen = draw.random(maps.shape[:2]).argsort(1)[:, : self.per_image]
             maps = maps.take_along_dim(torch.from_numpy(chosen).to(maps.device)[:, :, None], 1)
         return maps.flatten(0, 1)

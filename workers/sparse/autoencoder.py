@@ -55,6 +55,7 @@ class SparseAutoencoder(nn.Module):
         self.kind = kind
         self.normalisation = normalisation
         self.signed = signed
+        # On the CPU, so that the seed gives the same start on every device.
         start = torch.randn(latents, units, generator=torch.Generator().manual_seed(seed))
         self.decoder = nn.Parameter(nn.functional.normalize(start))
         # A copy: with shared storage a step of the encoder would move the decoder too
@@ -120,6 +121,7 @@ class SparseAutoencoder(nn.Module):
         """Return what is kept of latents as `project` gives them."""
         if self.kind == TOPK:
             return keep_per_row(found, self.k, self.signed)
+        # Negative latents never pass: training keeps none.
         return found.relu() * (found > self.threshold)
 
     def _normalise(self, activations: Tensor) -> tuple[Tensor, Tensor | float, Tensor | float]:
@@ -155,6 +157,7 @@ class SparseAutoencoder(nn.Module):
 
     def decode_nested(self, latents: Tensor) -> Iterator[Tensor]:
         """Yield the activations as each nested group of latents rebuilds them; the last is `decode`."""
+        # Summed up group by group, so that each latent is decoded once.
         rebuilt: Tensor = self.decoder_bias
         start = 0
         for end in self._group_ends():
@@ -163,6 +166,7 @@ class SparseAutoencoder(nn.Module):
             yield rebuilt
 
     def _group_ends(self) -> list[int]:
+        # Small auto-encoders may have groups of size 0.
         inner = {self.latents // part for part in _NESTED} - {0} if self.kind == MATRYOSHKA else set()
         return sorted(inner | {self.latents})
 
@@ -186,17 +190,20 @@ class SparseAutoencoder(nn.Module):
         positive = kept[kept > 0]
         if positive.numel():
             lowest = positive.min()
+            # The first batch sets the threshold: there is nothing to average yet.
             self.threshold.copy_(torch.where(self.threshold > 0, self.threshold.lerp(lowest, 1 - decay), lowest))
 
     @torch.no_grad()
     def fold_scale(self, scale: float) -> None:
         """Undo the scale after training: take activations, and give latents, as they are in the layer."""
+        # Biases and threshold scale with the activations; the rows of encoder and decoder stay.
         for each in (self.encoder_bias, self.decoder_bias, self.threshold):
             each.mul_(scale)
 
 
 def keep_per_row(found: Tensor, count: int, signed: bool = False) -> Tensor:
     """Return the `count` largest values of each row; the rest, and negative ones unless `signed`, are 0."""
+    # Unsorted: only which values are the largest matters.
     best = found.topk(count, dim=1, sorted=False)
     return torch.zeros_like(found).scatter_(1, best.indices, best.values if signed else best.values.relu())
 

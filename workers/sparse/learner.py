@@ -35,9 +35,12 @@ class Learner:
         # 1. Encode, and measure the losses.
         network = self.network
         projected = network.project(activations)
+        # Selection by the batch, as published; the threshold is for use after training.
         kept = network.keep_largest(projected)
         loss, residual = reconstruction_loss(network, activations, kept)
+        # Small beside the first loss, as in the reference trainers.
         loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, self._find_dead())
+        # A loss that is not finite makes all weights NaN in the next step.
         if not loss.isfinite():
             raise MachineryError(
                 f"The training broke at step {self.step:,}: its loss is {loss.item()} with {self.count_dead():.0%} of "
@@ -57,6 +60,7 @@ class Learner:
             network.measure_threshold(kept.detach(), self._plan.threshold_decay)
         # 3. Count how long each latent has been silent.
         self._silent += len(activations)
+        # Active at one position of the batch is enough.
         self._silent[kept.detach().amax(0) > 0] = 0
         self.step += 1
 

@@ -35,6 +35,7 @@ def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tens
     if not variance > torch.finfo(variance.dtype).tiny:
         return residual.new_zeros(())
     # Negative values count too: a latent that is negative everywhere would get no gradient through a ReLU
+    # Half of the units, as Gao et al. choose.
     values, chosen = projected[:, found], max(1, residual.shape[1] // 2)
     if chosen < len(found):
         best = values.topk(chosen, dim=1, sorted=False)
@@ -44,4 +45,5 @@ def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tens
 
 def total_variance(activations: Tensor) -> float:
     """Return the variance of activations (positions, units), summed over units."""
+    # In float64, since sums of many squares lose digits.
     return float(activations.double().var(0, correction=0).sum())

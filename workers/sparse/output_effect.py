@@ -39,6 +39,7 @@ def measure_effect(
     """
     if not hasattr(model, "outputs"):
         return OutputEffect(why=f"{model.name} has no output of its own that follows from {layer}")
+    # Logits are compared as distributions, other outputs by their distance.
     scale = next((info.scale for info in model.layers() if info.kind == "logit"), None)
     comparison = _Comparison(scale)
     by_name = dict(zip((_REBUILT, _ABLATED), rewrites, strict=True))
@@ -48,6 +49,7 @@ def measure_effect(
             progress(f"Running {model.name} with {layer} replaced", done, len(images))
             _compare(cast("RewritableModel", model), layer, by_name, batch, comparison)
             done += batch_size
+    # A layer that cannot be rewritten is no failure: the report says why.
     except MissingPart as error:
         return OutputEffect(why=str(error))
     return comparison.summarise()
@@ -62,6 +64,7 @@ def _read_batches(dataset: Dataset, images: Sequence[int], size: int) -> Iterato
 
     for start in range(0, len(images), size):
         found = map_in_parallel(read, [int(each) for each in images[start : start + size]])
+        # A batch of unreadable images would be an empty call.
         if readable := [each for each in found if each is not None]:
             yield readable
 
@@ -69,6 +72,7 @@ def _read_batches(dataset: Dataset, images: Sequence[int], size: int) -> Iterato
 def _compare(
     model: RewritableModel, layer: str, rewrites: Mapping[str, Rewrite], batch: Sequence[Image], into: _Comparison
 ) -> None:
+    # On the CPU in float64: small divergences are differences of large logarithms.
     own = model.outputs(batch, layer).cpu().double()
     into.add_own(own)
     for name, rewrite in rewrites.items():
@@ -98,9 +102,11 @@ class _Comparison:
     def summarise(self) -> OutputEffect:
         """Raise MissingPart if the outputs are the same for all images, so that no change is large or small."""
         rebuilt, ablated = (torch.cat(self._losses[name]) / self._unit() for name in (_REBUILT, _ABLATED))
+        # Negative, since a smaller loss is better; no loss is the ceiling.
         recovered = estimate_gap(-rebuilt.numpy(), -ablated.numpy(), torch.zeros_like(rebuilt).numpy())
         if recovered.value is None:
             recovered = replace(recovered, why="the mean in the layer's place changes nothing of the output")
+        # None for outputs that are no classes.
         same = {name: self._share(name) for name in (_REBUILT, _ABLATED)}
         return OutputEffect(
             measure="change" if self._scale is None else "binary_kl" if self._scale == "sigmoid" else "kl",
@@ -136,6 +142,7 @@ def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
     Of the distribution over classes; on the sigmoid scale of each class by itself, summed.
     """
     if scale == "sigmoid":
+        # Both sides of each class: present and absent.
         sides = [(sign * own, sign * other) for sign in (1, -1)]
         log = torch.nn.functional.logsigmoid
         return sum((mine.sigmoid() * (log(mine) - log(new)) for mine, new in sides), torch.zeros_like(own)).sum(1)
@@ -146,5 +153,6 @@ def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
 def find_same(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
     """Return (batch,): True if the top class stays, or on the sigmoid scale the set of classes above .5."""
     if scale == "sigmoid":
+        # Above .5 on the sigmoid scale is above 0 as a logit.
         return ((own > 0) == (other > 0)).all(1)
     return own.argmax(1) == other.argmax(1)

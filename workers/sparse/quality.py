@@ -52,6 +52,7 @@ def measure_reconstruction(
     network: SparseAutoencoder, activations: Tensor, progress: Progress = no_progress
 ) -> Reconstruction:
     """Measure on activations (positions, units) on the CPU; the network may be on another device."""
+    # In float64, since a mean over many positions loses digits.
     mean = activations.mean(0, dtype=torch.float64)
     errors = distances = 0.0
     at_positions, of_latents = [], torch.zeros(network.latents, dtype=torch.int64)
@@ -65,5 +66,6 @@ def measure_reconstruction(
         active = latents != 0
         at_positions.append(active.sum(1).cpu())
         of_latents += active.sum(0).cpu()
+    # Of constant activations nothing can be explained.
     unexplained = errors / distances if distances else 1.0
     return Reconstruction(unexplained, torch.cat(at_positions).numpy(), of_latents.numpy())

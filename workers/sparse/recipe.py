@@ -53,6 +53,7 @@ class TrainingPlan:
         """Return the learning rate of a step, from 0 on: warm-up, constant, and decay to 0 at the end."""
         up = (step + 1) / self.warm_up
         down = _DECAY_SHARE * (self.steps - step) / self.steps
+        # Larger dictionaries learn with smaller steps, by the square root (Gao et al.).
         return _RATE * (_RATE_LATENTS / self.latents) ** 0.5 * min(1.0, up, down)
 
     @property
@@ -92,6 +93,7 @@ def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None
             "layer."
         )
     if len(dataset) < MIN_IMAGES:
+        # A twentieth is held out, so a small dataset would leave none.
         raise RequestError(
             f"The dataset {dataset.name} has {len(dataset):,} images; at least {MIN_IMAGES} are needed, some of them "
             "to measure the result on. Choose a larger dataset."
@@ -109,6 +111,7 @@ def check_positions(recipe: SparseRecipe, positions: int) -> None:
 
 def fingerprint(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> str:
     """Return a hash of all that a trained auto-encoder follows from."""
+    # The version is part of it, so that a changed recipe makes another auto-encoder.
     facts = [
         _VERSION,
         asdict(recipe),

@@ -53,13 +53,16 @@ def measure_report(
     stream = MapStream(settings, model, dataset)
     buffer = ActivationBuffer(stream, card.layer, held_out, card.seed, _HELD_OUT_BYTES)
     activations = buffer.sample(buffer.positions, progress)
+    # Of those held out, some may be unreadable.
     images = buffer.count // buffer.per_image
     del buffer
     network = network.to(settings.device)
     found = measure_reconstruction(network, activations, progress)
+    # As a map of one position, which spreads over all.
     mean = activations.mean(0)[:, None, None].to(settings.device)
     positions = len(activations)
     del activations  # their memory goes before the model runs again
+    # Without the error: it would rebuild the layer exactly.
     rebuild = partial(network.rewrite_maps, rewrite=lambda latents: latents, keeps_error=False)
     rewrites = (rebuild, lambda _: mean)
     effect = measure_effect(model, card.layer, rewrites, dataset, held_out.tolist(), settings.batch_size, progress)
@@ -120,6 +123,7 @@ def _find_nearest(decoder: Tensor, progress: Progress) -> NDArray[np.float64]:
         progress("Comparing latents", start, count)
         cosines = rows[start : start + size] @ rows.T
         own = torch.arange(len(cosines), device=rows.device)
+        # A row's cosine to itself is 1.
         cosines[own, start + own] = -torch.inf
         found.append(cosines.amax(1).double().cpu())
     return torch.cat(found).clamp(-1, 1).numpy()

@@ -117,6 +117,7 @@ def read_card(path: Path) -> SparseCard:
     try:
         with safe_open(path, "pt") as file:
             found: dict[str, Any] = json.loads(file.metadata()[_CARD])
+        # Older cards lack the last fields, which have defaults.
         return SparseCard(**found | {"quality": Quality(**found["quality"])})
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise _describe_damage(path, error) from error
@@ -139,6 +140,7 @@ def list_cards(state: Path) -> list[SparseCard]:
         try:
             found.append(read_card(path))
         except MissingPart:
+            # Skip damage: others must still be listed.
             continue
     return found
 
@@ -156,12 +158,14 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # noqa: BLE001 - torch raises of many kinds for a damaged file
         return None
+    # A file of another program may load as well.
     return found if "fingerprint" in found else None
 
 
 def remove_leftovers(path: Path) -> None:
     """Remove what a process that was killed while writing has left of this auto-encoder. Its lock must be held."""
     for each in path.parent.glob("*.part"):
+        # The pattern is that of `atomic_write`, so that no other file is removed.
         if re.fullmatch(rf"{re.escape(path.stem)}\.\d+\.\d+\.part", each.name):
             each.unlink(missing_ok=True)
 

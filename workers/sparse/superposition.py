@@ -128,6 +128,7 @@ def _measure_recovery(
     rebuilt = measure_reconstruction(network, activations)
     return Recovery(
         correlations=_correlate(presence, latents),
+        # Either sign: a neuron may respond with a fall.
         neurons=_correlate(presence, torch.cat([activations, -activations], 1)),
         cosines=_find_nearest(directions, network.decoder),
         untrained=untrained,
@@ -159,6 +160,7 @@ def _train(network: SparseAutoencoder, trial: Superposition, draw: Draw, progres
     sample = draw(_SAMPLE)
     scale = total_variance(sample) ** 0.5
     with torch.no_grad():
+        # The bias starts in the middle of the activations.
         network.decoder_bias.copy_(sample.mean(0) / scale)
     learner = Learner(network, TrainingPlan(trial.steps, trial.batch, trial.latents))
     for step in range(trial.steps):
@@ -179,6 +181,7 @@ def _correlate(presence: Tensor, values: Tensor) -> tuple[float, ...]:
     """Return the largest Pearson correlation of each concept with a column; 0 of a concept that is never or always
     there."""
     found = _standardise(presence).T @ _standardise(values) / len(presence)
+    # Never below 0: a concept that is followed by nothing has 0.
     return tuple(found.amax(1).clamp_min(0.0).tolist())
 
 

@@ -133,6 +133,7 @@ class SparseTraining:
         self._buffer = ActivationBuffer(self._stream, source.layer.name, self._images, recipe.seed)
         check_positions(recipe, self._buffer.positions)
         self._plan = TrainingPlan(recipe.count_steps(self._buffer.per_image), recipe.batch, recipe.latents)
+        # Started on the CPU, so that the seed gives the same weights on every device.
         start = SparseAutoencoder(source.layer.units, recipe.latents, recipe.k, recipe.kind, recipe.seed)
         self.network = start.to(settings.device)
         self._learner = Learner(self.network, self._plan)
@@ -147,10 +148,12 @@ class SparseTraining:
             self._begin(progress)
         try:
             self._train(name, progress)
+        # A stop by a person keeps all steps; a kill loses at most `SAVE_EVERY`.
         except Cancelled:
             self._save()
             raise
         self._save()  # measuring reads images, which may be stopped too
+        # After the last checkpoint, which must stay in the scale of the training.
         self.network.fold_scale(self._scale)
         return self._describe(name, progress)
 
@@ -167,6 +170,7 @@ class SparseTraining:
             )
         self._scale = variance**0.5
         with torch.no_grad():
+            # The geometric median, which a few extreme positions do not move.
             self.network.decoder_bias.copy_(geometric_median(sample / self._scale))
 
     def _train(self, name: str, progress: Progress) -> None:

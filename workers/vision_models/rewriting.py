@@ -30,6 +30,7 @@ def replace_outputs(rewrites: Iterable[tuple[nn.Module, Rewrite | None]]) -> Exi
 
 def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tensor]:
     def replace(_: nn.Module, __: object, output: Tensor) -> Tensor:
+        # A copy into the output's own kind of tensor: the next module expects its precision and its place.
         return torch.empty_like(output).copy_(rewrite(output.float()))
 
     return replace

@@ -42,6 +42,7 @@ class OpenAIChat:
 
         Raises BackboneRefused, ContentRefused, BackboneUnavailable, and what `emit` and `load` raise.
         """
+        # Each image once, however often it occurs.
         pictures: dict[str, EncodedImage] = {}
         for key in image_keys(messages):
             pictures[key] = encode_image(load(key))
@@ -60,6 +61,7 @@ def missing(settings: LabSettings, model: str = "") -> str:
             "There is no key for a vision-language model. Set OPENAI_API_KEY, "
             "or OPENAI_BASE_URL to the address of a server of your own, and start again."
         )
+    # Such a key would break the request's header.
     if not (provider.key.isascii() and provider.key.isprintable() and " " not in provider.key):
         return "OPENAI_API_KEY holds a space, a line break or another character that no key has. Copy it again."
     if provider.base_url and not _is_address(provider.base_url):

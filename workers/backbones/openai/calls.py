@@ -28,6 +28,7 @@ class CallCollector:
         many."""
         shown = ""
         older = getattr(delta, "function_call", None)
+        # The older field has one call and no index.
         for piece in getattr(delta, "tool_calls", None) or ([{"index": 0, "function": older}] if older else ()):
             function = _field(piece, "function") or {}
             index, name = _field(piece, "index"), str(_field(piece, "id") or "")
@@ -52,6 +53,7 @@ class CallCollector:
     def calls(self) -> tuple[FunctionCall, ...]:
         """Return the calls that have arguments, in order."""
         gathered = (FunctionCall(it["name"], "".join(it["arguments"]), it["id"]) for it in self._calls)
+        # A name without arguments is a call that never began.
         return tuple(each for each in gathered if each.arguments.strip())
 
 

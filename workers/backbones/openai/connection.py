@@ -40,6 +40,7 @@ class Connection:
             verify=_load_certificates(),
             trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host_of(provider)),
         )
+        # Retries are ours: they tell viewers and can be stopped.
         self._client = openai.AsyncOpenAI(
             api_key=provider.key or _NO_KEY, base_url=provider.base_url or OPENAI, max_retries=0, http_client=web
         )

@@ -39,9 +39,11 @@ async def read_chunks(answer: httpx2.Response) -> AsyncIterator[Any]:
             yield _open_body(await _read_whole(head, pieces), answer.request)
             yield DONE
             return
+        # The piece that was read to decide is put back.
         async for event in SSEDecoder().aiter_bytes(_put_before(head, pieces)):
             if event.data.startswith("[DONE]"):
                 yield DONE
+                # Servers may keep the connection open after the mark.
                 return
             if event.data:
                 yield _make_chunk(json.loads(event.data), answer.request)
@@ -70,6 +72,7 @@ def _open_body(body: bytes, request: httpx2.Request) -> Any:
     if isinstance(data, list) and len(data) == 1:  # Gemini wraps its errors like this
         data = data[0]
     for choice in data.get("choices") or () if isinstance(data, dict) else ():
+        # The finished reply has the form of one large piece.
         if isinstance(choice, dict) and "message" in choice:
             choice["delta"] = choice.pop("message")
     return _make_chunk(data, request)

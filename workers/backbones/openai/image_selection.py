@@ -49,6 +49,7 @@ class ImageSelection:
         # Turn by turn, as it was asked: a longer conversation then makes the same choices for its beginning, which
         # providers keep in their caches.
         for number, message in enumerate(messages):
+            # Roles and separators take tokens too.
             self.tokens += TURN_TOKENS + count_text_tokens(message.text) + count_items(message)
             if message.role == "user":
                 self._add(number, message)
@@ -84,6 +85,7 @@ class ImageSelection:
 
     def _order(self) -> list[str]:
         """Order the shown images, those to leave out first first: the oldest, then the weakest exemplars."""
+        # By the last message that shows it: an image that came up again is recent.
         oldest = sorted(self.shown, key=lambda key: self._last[key][0])
         exemplars = [key for key in self.shown if self._last[key][1].exemplar]
         return [key for key in oldest if not self._last[key][1].exemplar] + exemplars[::-1]
@@ -104,6 +106,7 @@ class ImageSelection:
     def _give_way(self, keys: Sequence[str], share: float) -> None:
         """Leave images out, one by one, until those shown take this share of the room. A last one that fits stays."""
         for key in keys:
+            # A single image that fits is worth more than a cache.
             if self._fits(share) or (len(self.shown) == 1 and self._fits(1)):
                 return
             del self.shown[key]

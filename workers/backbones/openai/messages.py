@@ -32,6 +32,7 @@ class ChatMessages:
 
 def image_keys(messages: Sequence[Message]) -> list[str]:
     """List the images of a conversation that can be sent, each once: only a user's."""
+    # Providers refuse images in other roles.
     parts = [part for message in messages if message.role == "user" for part in message.parts]
     return list(dict.fromkeys(part.key for part in parts if isinstance(part, ImagePart)))
 
@@ -97,6 +98,7 @@ class _Rendering:
                 parts.append(rendered)
         # Plain text for text alone, which every server takes.
         if all(part["type"] == "text" for part in parts):
+            # One line each: parts are lines of one message.
             words = "\n".join(part["text"] for part in parts)
             return {"role": message.role, "content": words, **read_items(message)}
         return {"role": message.role, "content": parts}

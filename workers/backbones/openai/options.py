@@ -46,6 +46,7 @@ def list_parameters(provider: Provider, model: str, messages: Sequence[Message],
     wished = {"reasoning_effort": provider.reasoning_effort}
     if _cache_hint(provider, model) == "key":
         # The beginning of a conversation and its seed are those of one run, and of its forks
+        # Only a beginning that is the same for all rounds finds the same cache.
         beginning = "\n\n".join([model, str(seed), *(each.text for each in messages[:2])])
         wished["prompt_cache_key"] = sha256(beginning.encode("utf-8", "replace")).hexdigest()[:32]
     return {name: value for name, value in wished.items() if value}
@@ -62,6 +63,7 @@ def adapt_messages(
         optional[SYSTEM_MESSAGE] = ""
     for name in RETURNED_FIELDS:
         if name in refused:
+            # A field that was refused is removed from earlier replies as well.
             messages = [{key: value for key, value in each.items() if key != name} for each in messages]
         elif any(name in each for each in messages):
             optional[name] = ""
@@ -79,6 +81,7 @@ def _cache_hint(provider: Provider, model: str) -> str:
         return provider.cache
     if _is_openai(provider):
         return "key"
+    # By the model's name, since Claude is offered by many hosts.
     return "marks" if re.search(r"(^|[/.])claude", model) else "none"
 
 
@@ -102,6 +105,7 @@ def _mark(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     # ones did.
     turns = [number for number, each in enumerate(messages) if each["role"] == "user"]
     chosen = {number for number, each in enumerate(messages) if each["role"] == "system"}
+    # The system message takes one of the marks.
     chosen |= set(turns[len(chosen) - MAX_CACHE_MARKS :])
     return [_mark_end(each) if number in chosen else each for number, each in enumerate(messages)]
 

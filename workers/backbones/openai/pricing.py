@@ -22,6 +22,7 @@ _FREE = Price(0.0, 0.0)
 def price_of(provider: Provider, model: str) -> Price | None:
     """Return the model's price at this provider; None if unknown. A local server is free, unless a price is set."""
     found = find_price(provider.prices, model)
+    # A price in the settings counts before the address: a private proxy may sell replies.
     return _FREE if found is None and _is_private(provider.base_url) else found
 
 
@@ -55,6 +56,7 @@ def price_usage(price: Price | None, prompt: int, completion: int, cached: int =
     if price is None:
         return Usage(prompt, completion, priced=False, cached_tokens=cached)
     price = Price(*price)
+    # Without a price of its own, a cached token costs as much as another.
     cheaper = price.prompt if price.cached is None else price.cached
     cost = ((prompt - cached) * price.prompt + cached * cheaper + completion * price.completion) / _MILLION
     return Usage(prompt, completion, cost, cached_tokens=cached)

@@ -143,6 +143,7 @@ def redact(text: str, provider: Provider) -> str:
         text = re.sub(key, "[key]", text)
     elif provider.key and not provider.key.isalpha():
         text = re.sub(rf"(?<!\w){key}(?!\w)", "[key]", text)
+    # Other keys too: providers quote the one that they received, often masked.
     text = re.sub(r"\b(sk-|Bearer )[\w*.-]{4,}", "[key]", text)
     text = " ".join(text.split())
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 1] + "…"
@@ -162,6 +163,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
             if re.search(_UNKNOWN_NAME, words, re.IGNORECASE) and not re.search(_BAD_VALUE, words, re.IGNORECASE):
                 return ParameterRefused(name)
             if not limits and name != SYSTEM_MESSAGE:
+                # The value was refused, not the parameter.
                 return ValueRefused(said, name)
         if limits and re.search(OF_THE_REPLY, words, re.IGNORECASE):
             most = read_reply_limit(words, value)
@@ -175,6 +177,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
 def _read_excess(status: int, words: str, said: str, images: int, pattern: str) -> ContextTooLong | None:
     """Return the excess if the words say that the conversation, or its images, are more than the model takes."""
     limit = read_limit(words, images)
+    # With no image allowed, fewer images do not help; a model that sees is needed.
     if limit == 0 or status in (401, 402, 403, 404):
         return None
     return ContextTooLong(said, limit) if status == 413 or re.search(pattern, words) else None
@@ -208,6 +211,7 @@ def _read_refusal(
             f"{where} sends us elsewhere ({redact(place, provider)}), and the key goes nowhere but to the address that "
             "was set. Set OPENAI_BASE_URL to the one that answers."
         )
+    # Last: the words are vague, and halving the images costs a request.
     if status in (400, 422) and images > 1 and (excess := _read_excess(status, words, said, images, _PERHAPS_TOO_MUCH)):
         return excess
     if 400 <= status < 500 and status not in _RETRIED:

@@ -54,6 +54,7 @@ def separate_thought(delta: Any) -> str:
 def split_content(content: Any) -> tuple[str, Any]:
     """Return thought and words of a piece whose content is a list of both, as Mistral sends them."""
     if not isinstance(content, list):
+        # Words come as text, from some servers as a list of parts.
         return "", content or ""
     thought = "".join(_text(part.get("thinking")) for part in content if part.get("type") == "thinking")
     return thought, "".join(_text(part) for part in content if part.get("type") == "text")
@@ -111,8 +112,10 @@ def keep_returnable(messages: Sequence[Message], provider: Provider, model: str)
     room, kept = int(provider.context_tokens * RETURNED_SHARE), list[int]()
     own = [number for number, each in enumerate(messages) if _is_own(each, provider, model)]
     for place in reversed(range(len(own))):
+        # From the latest back: recent thoughts matter most.
         room -= count_items(messages[own[place]])
         if room < 0:
+            # In steps, so that the conversation's beginning stays the same for some rounds.
             kept = own[place + 1 + -(place + 1) % _STEP :]
             break
     else:

@@ -26,6 +26,7 @@ def read_reply_limit(words: str, asked: int) -> int | None:
     window = re.search(_WINDOW, words, re.IGNORECASE)
     taken = next(filter(None, (re.search(pattern, words, re.IGNORECASE) for pattern in _TAKEN)), None)
     if window and taken:
+        # A subtraction names the prompt's tokens last.
         return _number(window[1]) - _number(taken[taken.re.groups])
     # As in "at most 4096", "range [1, 8192]" and "200000 > 64000".
     allowed = [_number(each) for each in re.findall(rf"(?<![\w.-]){_NUMBER}(?![\w-])", words)]

@@ -74,7 +74,9 @@ class ReplyRequest:
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
         """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
         self.messages, self.pictures = keep_returnable(messages, provider, model), pictures
+        # A quarter of a small window, or the conversation would have no room.
         self.room = min(MAX_REPLY, provider.context_tokens // 4)
+        # The lowest of what is known: it is certainly taken.
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
         self.said = self._build()
@@ -123,6 +125,7 @@ class ReplyRequest:
 
     def _finish(self, heard: ReplyStream) -> Reply:
         """Finish the reply. What was learnt on the way is confirmed by now."""
+        # A limit found by halving is of this conversation alone.
         if self.image_limit and self.image_limit.stated:
             self.learnt.images = self.image_limit
         calls = heard.called.calls()
@@ -173,6 +176,7 @@ class ReplyRequest:
                 price = pricing.price_of(self.provider, self.model)
                 self.spent += pricing.price_usage(price, prompt, completion, heard.cached_tokens)
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+        # A reply that calls a function may have no words, so it is no repetition.
         repeated = heard.reply.strip() == before and not heard.called.calls()
         return ReplyRepeated() if repeated and not self.insisted else None
 
@@ -203,6 +207,7 @@ class ReplyRequest:
         elif self.limit:
             raise self._endless()
         else:
+            # At least twice what was written, or the next one is cut again.
             self.limit = max(self.room, 2 * self.written)
             words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
             self.provider_errors.append(words)
@@ -234,6 +239,7 @@ class ReplyRequest:
         """Leave images out to make room for the reply, whose length is left to the provider again."""
         if not self.said.images:
             raise self._endless()
+        # 0 leaves the length to the provider.
         self.limit = 0
         self._show_fewer(f"{host_of(self.provider)} has too little room for the reply beside {self._images()}")
 
@@ -251,6 +257,7 @@ class ReplyRequest:
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
+        # Enough attempts: the run then waits for a person.
         if self.failures >= attempts:
             raise BackboneUnavailable(
                 f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "

@@ -39,6 +39,7 @@ class RetryPolicy:
         if wanted is not None:
             return wanted
         # Exponential, with jitter: rejected clients then come back one by one.
+        # 2 ** 30 is far beyond any pause, and larger powers overflow.
         return min(self.most, self.first * 2 ** min(failures - 1, 30)) * random.uniform(0.5, 1.0)
 
 
@@ -54,6 +55,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         then = parsedate_to_datetime(value)
     except ValueError:
         return None
+    # A date without a zone is in UTC.
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     return max(0.0, (then - datetime.now(UTC)).total_seconds())
 
@@ -73,4 +75,5 @@ def _number(text: str | None) -> float | None:
         value = float(text or "")
     except ValueError:
         return None
+    # Infinite or negative values would stop the run or skip the pause.
     return value if math.isfinite(value) and value >= 0 else None

@@ -128,11 +128,13 @@ class ReplyStream:
                     max(0, int(getattr(chunk.usage, f"{name}_tokens") or 0))
                     for name in ("prompt", "completion", "total")
                 )
+                # Some leave thoughts out of the completion, but not of the total.
                 self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
                 self.cached_tokens = _read_cached_tokens(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
+            # Later chunks, such as one with the usage, name no reason.
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
@@ -162,6 +164,7 @@ class ReplyStream:
                 raise TransientError(f"did not end its reply within {MAX_CHARS:,} characters")
 
     def _judge(self) -> None:
+        # First: a filtered reply is not merely cut.
         if re.match(r"content_filter|safety", str(self.finish).lower()):
             raise ContentRefused(f"The content filter of the provider stopped the reply. {REWORD}")
         if not self.finish:
@@ -170,6 +173,7 @@ class ReplyStream:
             raise ReplyTruncated
         if self.finish == "error":
             raise TransientError("failed in the middle of a reply")
+        # A refusal beside an answer is only a remark.
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip() and not self.called.calls():

@@ -58,6 +58,7 @@ class ImageFolder:
         self._follows = follows
         self._reach = _get_reach(self._root, follows)
         self._limit = settings.dataset_images
+        # A hash, since paths may be longer than a file name, and hold any byte.
         digest = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:16]
         kept = f"{'links' if follows else 'folder'}-{digest}.npz"
         self._kept = settings.state / "datasets" / kept
@@ -68,6 +69,7 @@ class ImageFolder:
     def revision(self) -> str:
         """Hash of paths, sizes and times of all files, and the limit if it leaves some out."""
         listing = self._listing()
+        # Another limit leaves out other files, so it is another dataset.
         return listing.digest if len(self) == len(listing) else f"{listing.digest}-{len(self)}"
 
     def __len__(self) -> int:
@@ -92,6 +94,7 @@ class ImageFolder:
         except BrokenImage as error:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
         except OSError as error:
+            # The whole folder may be gone, such as a drive that was unmounted.
             if not self._root.is_dir():
                 raise MissingPart(f"The folder {str(self._root)!r} is no longer there. Bring it back.") from error
             raise BrokenImage(f"{self.source(index)}: it cannot be read ({error.strerror}).") from error
@@ -136,6 +139,7 @@ class ImageFolder:
 
     def _listing(self, progress: Progress = no_progress) -> FileList:
         with self._lock:
+            # Listed once in a process, so that positions keep their meaning.
             if self._known is None:
                 kept = FileList.read(self._kept)
                 if kept is None or not kept.is_current(self._root):

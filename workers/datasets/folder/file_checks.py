@@ -84,8 +84,10 @@ def _mark(reach: Reach, path: bytes) -> bytes:
     try:
         with reach.open(path) as file:
             check_file(file)
+            # The size alone tells most files apart.
             size = file.seek(0, os.SEEK_END)
             digest = hashlib.blake2b(size.to_bytes(8, "big"), digest_size=16)
+            # Both edges, since formats begin alike.
             for start in (0, max(0, size - _EDGE)):
                 file.seek(start)
                 digest.update(file.read(_EDGE))
@@ -99,6 +101,7 @@ def _digest(reach: Reach, path: bytes) -> bytes:
     try:
         digest = hashlib.sha256()
         with reach.open(path) as file:
+            # In parts: a file may have a gigabyte.
             while part := file.read(_PART):
                 digest.update(part)
         return digest.digest()

@@ -63,6 +63,7 @@ class FileList:
     @cached_property
     def digest(self) -> str:
         """Hash of the files, and of which are left out as duplicates: none in most folders."""
+        # Only the exceptions are hashed, so that lists without duplicates keep one digest.
         repeated = np.flatnonzero(self.first != np.arange(len(self)))
         digest = hashlib.sha256()
         for array in (self.paths, self.ends, self.stamps, repeated):
@@ -73,10 +74,12 @@ class FileList:
         """True if no folder, and none of the first `LOOKED_AT` files, has changed since."""
         top, follows = os.fsencode(root), bool(self.follows[0])
         try:
+            # The last one ends in a NUL, too.
             folders = self.folders.tobytes().split(b"\0")[:-1]
             times = [os.stat(os.path.join(top, folder)).st_mtime_ns for folder in folders]
             files = (os.path.join(top, self.path(at)) for at in range(min(len(self), LOOKED_AT)))
             stamps = [_stamp(path, follows) for path in files]
+        # A file or folder that is gone is a change.
         except OSError:
             return False
         return times == self.folder_times.tolist() and stamps == self.stamps[:LOOKED_AT].tolist()
@@ -90,6 +93,7 @@ class FileList:
         found: list[tuple[bytes, list[int]]] = []
         walk = _Walk(os.fsencode(root), follows)
         for entry in walk.files():
+            # A long walk can be stopped by a person.
             if len(found) % _OFTEN == 0:
                 progress(f"Listing the files of {root.name}, {len(found):,} so far", 0, 1)
             found.append(entry)
@@ -147,6 +151,7 @@ class _Walk:
                 if not self._enter(folder):
                     continue
                 entries = sorted(os.scandir(os.path.join(self._root, folder)), key=lambda entry: entry.name)
+            # Listed like a file, so that people are told of it.
             except OSError:
                 yield folder, [0, 0]
                 continue

@@ -26,6 +26,7 @@ def find_snapshot(folder: Path) -> Path:
         if named.parent == snapshots and named.is_dir():
             return named
     there = [each for each in snapshots.iterdir() if each.is_dir()]
+    # By name where two were written at the same time, so that the choice is stable.
     return max(there, key=lambda each: (each.stat().st_mtime_ns, each.name), default=folder)
 
 
@@ -41,6 +42,7 @@ def repository_name(folder: Path) -> str:
     found = _find_repository(folder)
     if not found:
         return ""
+    # The first two parts are `snapshots` and the revision.
     inside = folder.relative_to(found).parts[2:]
     return "/".join((*found.name.split("--")[1:], *inside))
 

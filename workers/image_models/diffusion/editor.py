@@ -46,5 +46,6 @@ class DiffusionEditor:
     ) -> list[Picture]:
         """See `protocols.ImageEditor`. Raises MissingPart and MachineryError, as the generator does."""
         asked = zip(originals, instructions, seeds, strict=True)
+        # One at a time with its original: the runner groups them by size.
         requests = [self._painter.request(words, seed, picture.image) for picture, words, seed in asked]
         return self._painter.paint(requests, "Editing images", progress)

@@ -74,8 +74,10 @@ class PipelineRunner:
         steps, guidance = settings.image_steps, settings.image_guidance
         if source.use == "edit":
             steps, guidance = settings.edit_steps or steps, settings.edit_guidance
+        # 0 means the authors' default; parameters that the pipeline lacks are left out.
         wanted = {"num_inference_steps": steps, "guidance_scale": guidance}
         self._chosen = {name: value for name, value in wanted.items() if value and source.takes(name)}
+        # Part of the key: other numbers make other pixels.
         self._calls = source.defaults | self._chosen | ({"side": self._side} if self._side else {})
         self._store = ImageStore(settings.state / "generated")
         self._slot = settings.model_cache.slot(
@@ -98,6 +100,7 @@ class PipelineRunner:
         """Return a picture for each request, in order; earlier results are read. Raises MachineryError."""
         # The same request gives the same pixels, so earlier results are read, also those of other runs.
         found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
+        # Equal requests in one call are made once.
         left = list({each.key: each for each in requests if each.key not in found}.values())
         if left:
             meter = StepProgress(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
@@ -120,6 +123,7 @@ class PipelineRunner:
                 with self._slot as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
                     result = pipeline(**self._arguments(pipeline, left, meter))
                     remarks = [find_unread(pipeline, each.words, self._calls) for each in left]
+                # A safety checker blackens images and says which.
                 flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(left)
                 for request, values, remark, refused in zip(left, self._values(result), remarks, flagged, strict=True):
                     if not refused:
@@ -138,6 +142,7 @@ class PipelineRunner:
             # A generator on the CPU for each image, so that the same request gives the same pixels in any batch and on
             # any device.
             "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
+            # Arrays, not PIL images: NaN would already be lost in those.
             "output_type": "np",
             **self._chosen,
         }
@@ -146,6 +151,7 @@ class PipelineRunner:
         originals = [each.original.convert("RGB") for each in batch if each.original]
         if originals:
             size = working_size(pipeline, originals[0].size, self._side)
+            # At the size that the network was trained at; `_image` scales the edit back.
             arguments["image"] = [each.resize(size, Image.Resampling.LANCZOS) for each in originals]
             arguments |= self._sized(size)
         elif self._side:
@@ -187,5 +193,6 @@ def _make_callback(
     meter: StepProgress, images: int, pipeline: Any, step: int, _time: Any, tensors: dict[str, Any]
 ) -> dict[str, Any]:
     """Report the progress after a denoising step. Returns the tensors unchanged, as the pipeline wants."""
+    # Some pipelines do not tell the number of steps; the share must still not exceed 1.
     meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
     return tensors

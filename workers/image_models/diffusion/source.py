@@ -55,6 +55,7 @@ class PipelineSource:
     def defaults(self) -> dict[str, int | float]:
         """The numbers with which its authors call it: steps, guidance, lengths."""
         known = inspect.signature(self.kind.__call__).parameters.values()
+        # bool is an int to Python: flags count as numbers here, which only makes keys stricter.
         return {each.name: each.default for each in known if isinstance(each.default, int | float)}
 
     @property
@@ -68,6 +69,7 @@ class PipelineSource:
 
     def revision(self) -> str:
         """Return the commit of the hub's snapshot, or a hash of all loaded files of the folder, which takes a while."""
+        # The hub's cache names the folder by the commit, so nothing needs hashing.
         if self.folder.parent.name == "snapshots" and self.folder.parent.parent.name.startswith("models--"):
             return self.folder.name
         files = [self.folder / "model_index.json"]
@@ -76,6 +78,7 @@ class PipelineSource:
         ]
         digest = hashlib.sha256()
         for path in files:
+            # Relative paths: the same files in another folder are the same revision.
             digest.update(f"{path.relative_to(self.folder)} {file_fingerprint(path)}\n".encode())
         return digest.hexdigest()
 
@@ -102,6 +105,7 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
     if not isinstance(index, dict):
         raise MissingPart(f"{path} holds no JSON object. {_suggest_remedy(name, use)}")
     kind = _kind(name, index, use)
+    # [null, null] marks an optional component that was left out, such as a safety checker.
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
     from torch import nn
@@ -142,6 +146,7 @@ def load_diffusers() -> Any:
     import transformers
 
     for each in (transformers.utils.logging, diffusers.utils.logging):
+        # Its own bars would fill the worker's log.
         each.set_verbosity_error()
         each.disable_progress_bar()
     return diffusers
@@ -182,6 +187,7 @@ def _kind(name: str, index: Mapping[str, Any], use: Use) -> type[Any]:
 
 def _can(kind: type[Any], use: Use) -> bool:
     taken = set(inspect.signature(kind.__call__).parameters)
+    # A prompt alone is not enough: inpainting and video pipelines take one as well.
     if "prompt" not in taken or taken & _OTHER_TRADES:
         return False
     if use == "edit":
@@ -213,6 +219,7 @@ def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
 def variant_of(folder: Path) -> str | None:
     """Return "fp16" if the weights of a component exist in that form alone, as some publish them; else None."""
     names = [path.name for path in folder.glob("*.safetensors*")]
+    # All of them: where both forms exist, the full one is loaded.
     return HALF if names and all(f".{HALF}" in name for name in names) else None
 
 
@@ -225,6 +232,7 @@ def _fault(folder: Path, module: type[Any] | None) -> str:
     of_diffusers = issubclass(module, load_diffusers().ModelMixin)
     half = f".{HALF}" if variant_of(folder) else ""
     wanted = {f"{'diffusion_pytorch_model' if of_diffusers else 'model'}{half}.safetensors"}
+    # Large weights are split into files that an index lists.
     for index in folder.glob(f"*.safetensors.index{half}.json"):
         try:
             wanted = set(json.loads(index.read_text())["weight_map"].values())

@@ -52,6 +52,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         figures.PlannedComparison(
             f"difference.{toolset}.{name}",
             f"Full less {registry.TOOLSETS[toolset].label.lower()}: {words}",
+            # A missing label counts as wrong, so that abstaining is no advantage.
             figures.get_scores_by_unit(done[FULL], score, 0.0),
             figures.get_scores_by_unit(chosen, score, 0.0),
         )

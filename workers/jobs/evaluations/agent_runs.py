@@ -48,6 +48,7 @@ def ask_agent(evaluation: Evaluation, evaluation_type: EvaluationType, progress:
 
 def _create_runs(evaluation: Evaluation, progress: Progress) -> None:
     """Create the missing runs of its sweeps, and assign each to its item."""
+    # A person stopped these: their runs are not created again.
     for sweep in evaluation.sweeps.exclude(status=SweepStatus.STOPPED):
         sweeps.make_runs(sweep, progress)
     lacking: dict[tuple[str, str, int, bool, str], EvaluationItem] = {}
@@ -55,6 +56,7 @@ def _create_runs(evaluation: Evaluation, progress: Progress) -> None:
         spec = spec_of(evaluation, item)
         named = str(item.options.get("toolset") or "")
         lacking[spec.model, spec.layer, spec.unit, _has_hints(item), named] = item
+    # In the order of creation, so that runs and items are matched alike each time.
     for run in Run.objects.filter(sweep__evaluation=evaluation, evaluation_items=None).order_by("sweep_place"):
         place = run.model, run.layer, run.unit, bool(run.options.get("hints"))
         # A run's toolset may be the item's own choice or the evaluation's
@@ -76,6 +78,7 @@ def _draft_sweeps(evaluation: Evaluation, evaluation_type: EvaluationType) -> It
     for item in _list_lacking(evaluation):
         asked = item.unit_id or 0, _has_hints(item)
         toolsets[asked].append(find_toolset(evaluation, item))
+        # The first item stands for all of one unit: they differ in their toolset alone.
         first.setdefault(asked, item)
     # 2. Group units that can share a sweep
     alike: dict[tuple[str, str, bool, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
@@ -85,6 +88,7 @@ def _draft_sweeps(evaluation: Evaluation, evaluation_type: EvaluationType) -> It
     models = {model for model, *_ in alike}
     for (model, dataset, hints, tools), items in alike.items():
         name = evaluation.name if len(models) == 1 else f"{evaluation.name}: {model}"
+        # The evaluation checks labels itself.
         options: Options = {"label_check": False}
         options |= {"dataset": dataset} if dataset else {}
         options |= {"hints": True} if hints else {}

@@ -34,6 +34,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     """Plan classes with planted biases, one seed after the other; for another model, random classes."""
     del progress
     named = str(evaluation.options.get("model") or "")
+    # A given model is one network, so seeds apply only to the planted ones.
     seeds = range(evaluation.seed, evaluation.seed + (1 if named else int(evaluation.options.get("repeats") or 1)))
     items = []
     for seed in seeds:
@@ -79,6 +80,7 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
         return {}
     name = item.unit.layer.name_of(item.unit.number)
     real = {each.context: each.size for each in model.list_effects(item.unit.number) if each.real}
+    # Only what its own images support is compared with the truth.
     holding = [each for each in statements if each.test.holds]
     # A statement is false if its effect has the wrong sign, or if no effect is real
     false = sum(real.get(each.stated.context, 0.0) * (each.test.effect or 0.0) <= 0 for each in holding)
@@ -94,6 +96,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     told = [figures.count_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
     if any("found" in each.scores for each in done):
         false = figures.count_figure("false", "False statements a run", map(figures.score_of("false"), done))
+        # In front: figures with a goal come first.
         told = [
             figures.share_figure(
                 "found", "Planted biases found, of those that fresh scenes show", visible, "found", GOAL_FOUND

@@ -19,6 +19,7 @@ def total_cost(evaluation: Evaluation) -> float:
     """Return the US dollars spent on runs, label checks, the judge and other requests. Unknown prices count 0."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
+    # Pairwise trials of people cost nothing.
     judges = Judge.objects.filter(trial__evaluation=evaluation, trial__judges_wanted=0)
     judged = judges.aggregate(spent=Sum("cost"))["spent"] or 0.0
     # Single requests, such as one-shot labels, store their cost in the item's scores
@@ -28,6 +29,7 @@ def total_cost(evaluation: Evaluation) -> float:
 
 def _find_seconds(evaluation: Evaluation) -> float:
     """Return the seconds of work, with those of runs that are not scored yet."""
+    # A run's seconds are added to the evaluation when its item is scored.
     under_way = evaluation.items.filter(IS_UNSCORED).aggregate(took=Sum("run__seconds"))
     return evaluation.seconds + float(under_way["took"] or 0.0)
 
@@ -55,6 +57,7 @@ def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
         seconds = evaluation.seconds_limit - _find_seconds(evaluation)
         if seconds <= 0:
             return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
+    # Runs in progress must end within the rest, too.
     of_evaluation.keep_within(evaluation, cost, seconds, by_workers=by_workers)
     return ""
 

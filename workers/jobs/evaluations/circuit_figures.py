@@ -85,6 +85,7 @@ def _read_sides(evaluation: Evaluation, items: Items) -> list[_Side]:
     latents = bool(evaluation.options.get("autoencoders"))
     found = []
     for name in names:
+        # A dot would look like another level of the key.
         key = name.removeprefix("sae:").replace(".", "_")
         prefix, suffix = (f"{key}.", f" of {name}") if len(names) > 1 else ("", "")
         words = f"{'Latents' if latents else 'Neurons'}{suffix}"

@@ -152,6 +152,7 @@ def _do_all(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
             return why
         # In a terminal there are no other threads, so this one also plays the runs
         if not steps.take_one(report) and (has_workers() or not execute_one(evaluation, report)):
+            # The other threads do the work, so this one only looks now and then.
             report("Waiting for runs and checks in progress", 0, 1)
             time.sleep(LOOK_EVERY)
         if left < told and time.monotonic() - looked > SUMMARY_EVERY:
@@ -170,6 +171,7 @@ def _finish(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
     """Do the steps that need several items. Return why it stopped early, "" if nothing is left."""
     began = time.monotonic()
     for _ in evaluation_type.finish(evaluation, progress) if evaluation_type.finish else ():
+        # The generator does a step, then yields.
         began, before = time.monotonic(), began
         # Saved after each step, so that a stop loses no time of work.
         Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)

@@ -45,6 +45,7 @@ def find_layers(model: str) -> list[Layer]:
 
 def make_item(layer: Layer, number: int, group: str, source: str, **options: str) -> EvaluationItem:
     """Return an unsaved item. Creates the row of its unit."""
+    # Units get a row when they are first used.
     unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
     name = f"{layer.model.name} / {layer.name} / unit {number}"
     return EvaluationItem(group=group, source=source, unit=unit, unit_name=name, options=options)

@@ -137,6 +137,7 @@ def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> 
             figures.get_scores_by_unit(_filter_family(family, done[first]) if family else done[first], score),
             figures.get_scores_by_unit(_filter_family(family, done[second]) if family else done[second], score),
         )
+        # Hints are compared over all families only.
         for first, second, some in ((AGENT, ONE_SHOT, ("", *families)), (HINTS, AGENT, ("",)))
         if first in done and second in done
         for family in some
@@ -159,6 +160,7 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
         (
             Cell(f"{name} (published)", weak=True),
             *(
+                # Published shares have no intervals.
                 Cell(weak=True) if value is None else Cell(value=value, n=_PUBLISHED_N[family], weak=True)
                 for value, (_, family, _) in zip(values, _COLUMNS, strict=True)
             ),

@@ -111,6 +111,7 @@ def _filter_group(items: Items, group: str, model: str = "") -> list[EvaluationI
 
 def _read_side(items: Items, card: Mapping[str, Any], cards: Sequence[Mapping[str, Any]]) -> _Compared:
     """Return the side of an autoencoder, named by k if all k differ, else by name."""
+    # k names a side best, but two auto-encoders may share it, and some have none.
     several = len({each["k"] for each in cards}) == len(cards) and card["k"]
     words = f"Latents, k {card['k']}" if several else f"Latents of {card['name']}"
     return _Compared(_name_key(card["name"]), words, _filter_group(items, LATENTS, card["name"]), card)
@@ -227,6 +228,7 @@ def _find_front(sides: Sequence[_Compared]) -> list[_Compared]:
     """Return the Pareto front: sorted by unexplained variance, the sides with a higher r than all before."""
     found: list[_Compared] = []
     best = float("-inf")
+    # Of equal variance the better label comes first.
     for side in sorted(sides, key=lambda each: (_place(each)[0], -(_place(each)[1].value or 0.0))):
         value = _place(side)[1].value
         if value is not None and value > best:
@@ -269,6 +271,7 @@ def _put_latent_first(told: ToldPreference) -> tuple[str, Proportion]:
     if not (told.one == AGENT and told.other.startswith(BY_LATENT)):
         return f"{name_pair(told.one, told.other, told.model)}, {by}", share
     words = f"{name_pair(told.other, told.one, told.model)}, {by}"
+    # The share is turned around, so its ends change places.
     value, low, high = (None if end is None else 1 - end for end in (share.value, share.high, share.low))
     return words, Proportion(share.n - share.hits, share.n, value, low, high, share.units)
 

@@ -46,10 +46,12 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         # The latents that add most to the units need labels too, unless they were drawn anyway
         adding = {unit: _find_latent(name, layer, dataset, unit) for unit in units}
         for at, latent in enumerate(drawn):
+            # More latents than units: the last row takes the rest.
             rows[min(at, len(rows) - 1)] += _make_items(own, latent, LATENTS)
         matched = sorted({each for each in adding.values() if each is not None} - set(drawn))
         for at, latent in enumerate(matched):
             rows[min(at, len(rows) - 1)].append(make_item(own, latent, MATCHED, AGENT))
+        # A unit without such a latent keeps an item, which says that it lacks a label.
         told = {unit: {} if latent is None else {LATENT: str(latent)} for unit, latent in adding.items()}
         late += [make_item(layer, unit, NEURONS, name, **told[unit]) for unit in units]
     return [*(item for row in rows for item in row), *late]
@@ -93,6 +95,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     del evaluation, progress
     natural = (item.label_check.result.get("natural") if item.label_check else None) or {}
     acts, said = (natural.get(name) or [] for name in ("activations", "expected"))
+    # Only the evenly drawn ones: later images were chosen by the label itself.
     found = measure_choices(acts[:_UNIFORM], said[:_UNIFORM]) if acts else None
     if found is not None:
         item.scores = {**item.scores, "choice": found}

@@ -89,8 +89,10 @@ def _score_unit(
         try:
             found[key] = _score_label(check, measured, evaluation, progress)
         except RequestError as error:
+            # The reason is saved as the item's result, so that it is not tried again at each call.
             found[key] = {"pooled_problem": str(error)}
     for item in items:
+        # Old figures go, even if there are no new ones.
         others = {name: value for name, value in item.scores.items() if not name.startswith("pooled_")}
         item.scores = {**others, **found[item.label_check_id], POOL: named}
         item.save(update_fields=["scores"])
@@ -106,6 +108,7 @@ def _measure_pool(check: LabelCheck, pool: Sequence[str], progress: Progress) ->
             keys[row.prompt].append(row.image_id)
     every = [key for each in keys.values() for key in each]
     answers = measure(CheckedUnit.of(check, progress).spec, every, progress)
+    # One query for the provenance of all images.
     images = ImagesInDatabase()
     images.expect(every)
     return [
@@ -155,6 +158,7 @@ def _pair_by_scenes(label: str, judge: str, pool: Sequence[_PooledPrompt], progr
     """Pair by the share of a prompt's images that show what the label says. Ties keep the order of the pool."""
     pictures = [Picture(placeholder(), scene) for prompt in pool for scene in prompt.scenes]
     said = iter(laboratory().presence_judge(judge).judge(label, pictures, progress))
+    # Unreadable scenes count as not shown.
     shown = [[next(said) or 0.0 for _ in prompt.scenes] for prompt in pool]
     order = sorted(range(len(pool)), key=lambda at: -sum(shown[at]) / max(1, len(shown[at])))
     return PairedPrompts(tuple(order[:COUNT]), tuple(order[: -COUNT - 1 : -1]))
@@ -165,6 +169,7 @@ def _pair_by_reading(
 ) -> PairedPrompts:
     """Pair by a conversation about the texts only. The answer for a pool is stored with the check."""
     texts = [prompt.text for prompt in pool]
+    # The order of the pool is part of the question.
     named = sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
     kept = check.kept.setdefault("pairings", {})
     if named not in kept:

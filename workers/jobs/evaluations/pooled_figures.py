@@ -81,6 +81,7 @@ def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources
     return replace(positive, columns=("", *columns), rows=rows, note=f"{positive.note} {_NOTE}")
 
 
+# One item of each unit names it.
 def _note_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultNote]:
     """Return notes on units that a source has no pooled score for, and on the reasons."""
     units = {item.unit_id: item for item in items}

@@ -94,6 +94,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     del evaluation, progress
     run = read_run(item)
     said = [label.strip().upper() for label in run.labels]
+    # Anything else is no verdict, and must not count as one.
     if said not in (["SELECTIVE"], ["SPURIOUS"]):
         raise RequestError(f"Run {run.pk} gave no verdict, SELECTIVE or SPURIOUS: {run.reason or ', '.join(said)}.")
     item.label = said[0]
@@ -241,7 +242,9 @@ def _title_chosen(tables: Sequence[Table2]) -> str:
 
 def _list_rows(tables: Sequence[Table2]) -> list[TableRow]:
     """Return each row once, from the first seed that has it."""
+    # Reversed, so that the first seed's row stays.
     rows = {(row.key, row.regularised): row for table in reversed(tables) for row in table.rows}
+    # Seeds without selective units have fewer rows.
     longest = max(tables, key=lambda table: len(table.rows))
     return [rows[row.key, row.regularised] for row in longest.rows]
 

@@ -97,6 +97,7 @@ class Steps:
 
     def _label(self, item: EvaluationItem, progress: Progress) -> float:
         """Let the source label the unit, unless it already did, and request a check of the label."""
+        # At once, so that people see which item is in work.
         _name_item(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
@@ -113,6 +114,7 @@ class Steps:
         evaluation = self._evaluation
         dataset = str(evaluation.options.get("dataset") or "")
         method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
+        # In a terminal this process measures the check itself.
         check = request_check(item.unit, item.label, method, enqueue=has_workers(), unpriced=evaluation.unpriced)
         item.label_check = check
         if item.run:
@@ -131,6 +133,7 @@ class Steps:
         """Score an item after its check. `waited` is the check whose seconds count for this item."""
         if item.label_check:
             _read_check(item, item.label_check)
+        # Also without a label: `score` may take its own from the run.
         if self._evaluation_type.score:
             self._evaluation_type.score(self._evaluation, item, progress)
         item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING

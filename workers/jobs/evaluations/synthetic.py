@@ -67,6 +67,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     neurons = choose_neurons(evaluation)
     asked = evaluation.options.get("sources") or SOURCES
     items = []
+    # Stable, so that sources keep their given order.
     for source in sorted(asked, key=lambda each: DEFERRED_SOURCES.get(each, 0)):
         for neuron, kind in neurons:
             items.append(EvaluationItem(group=kind, source=source, unit=neuron.unit, unit_name=neuron.unit_name))
@@ -88,6 +89,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
                 each for each in ("" if source == AGENT else f"baselines.{source}", group or "all", "right") if each
             )
             label = f"{name_source(source)}, {group or 'all'}"
+            # Goals are set for the agent alone.
             goal = GOALS.get(group) if source == AGENT else None
             shares.append((name_source(source), figures.share_figure(key, label, chosen, "right", goal)))
     right, r = figures.score_of("right"), figures.score_of("pearson")

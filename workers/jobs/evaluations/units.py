@@ -42,6 +42,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
         share = count // len(layers) + (place < count % len(layers))
         numbers = draw_alive(layer, dataset, share, f"units {evaluation.seed} {layer.name}")
         drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
+        # Spread evenly over the whole, so that layers with fewer units alternate, too.
         chosen += [((at + 0.5) / len(drawn), place, item) for at, item in enumerate(drawn)]
     # Layers alternate, so that an unfinished evaluation covers all.
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]

@@ -48,6 +48,7 @@ def write_evaluation(
     row = lists.with_progress(Evaluation.objects.filter(pk=items.values_list("evaluation")[:1])).get()
     with packing_log(target) as pack:
         log = Log(pack)
+        # In parts, so that memory does not grow with the number of items.
         for done, item in enumerate(EVALUATIONS.prepared(items).iterator(chunk_size=sample.AT_ONCE)):
             progress(f"Item {item.position}", done, count)
             log.add(_build_sample(item, EVALUATIONS.row(item, names), _find_run(item, names)))
@@ -104,6 +105,7 @@ def _build_sample(item: EvaluationItem, told: Mapping[str, Any], run: Run | None
     if run is None:
         return LogSample(model=item.source, scores=found, **_answer(item, told, metadata, error, uuid), **shared)
     whole = sample.build_sample(run)
+    # The item's columns win: they are what the table shows.
     body = {**whole.body, "metadata": {**whole.body["metadata"], **metadata}, "error": whole.body["error"] or error}
     known = {**whole.known, "uuid": uuid}
     return replace(whole, scores={**whole.scores, **found}, known=known, body=body, **shared)

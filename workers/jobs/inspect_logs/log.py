@@ -55,7 +55,9 @@ class Log:
         for name, value in (("task", each.task), ("model", each.model), ("status", each.status), ("uuid", each.uuid)):
             self.told.setdefault(name, {})[value] = None
         for model, used in each.usage.items():
+            # Summed up at once: one figure a model stays in memory.
             self.usage[model] = [reduce(add, self.usage.get(model, []), used)]
+        # A dictionary cannot be in a set.
         if each.limits not in self.limits:
             self.limits.append(each.limits)
         found = [at for at in (*self.times, each.started, each.ended) if at is not None]

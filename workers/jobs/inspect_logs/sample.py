@@ -69,6 +69,7 @@ def build_sample(run: Run) -> LogSample:
     data = run_record.to_json(run)
     asked, metadata = run.question, _metadata(data)
     question = {"input": asked, "target": "", "id": run.pk, "metadata": metadata}
+    # Up to the row's last event: a worker may add one meanwhile.
     rows = list(run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE))
     transcript = Transcript(rows, model_of(run), question, attachments)
     found = scores.build_scores(run)

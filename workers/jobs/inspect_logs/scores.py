@@ -30,6 +30,7 @@ def build_scores(run: Run) -> dict[str, Json]:
     """Return a run's conclusion and the scores of its label."""
     found: dict[str, Json] = {}
     if any(run.conclusion.values()):
+        # Conclusions of newer versions may have more fields.
         known = {name: each for name, each in run.conclusion.items() if name in Conclusion.__dataclass_fields__}
         found[LABEL] = build_conclusion(Conclusion(**{**known, "labels": tuple(known.get("labels") or ())}))
     if run.label_check:
@@ -78,6 +79,7 @@ def limit_type(reason: str) -> str:
 
 
 def _is_value(value: Any) -> bool:
+    # NaN is no JSON.
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 

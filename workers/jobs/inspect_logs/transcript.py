@@ -76,6 +76,7 @@ class Transcript:
         # 3. Messages, and where the message of each event is
         events = [Event(row.seq, row.kind, content) for row, content in zip(self.rows, contents, strict=True)]
         for event, turn in conversation.turns(events, {}):
+            # The first message counts: a reply may be followed by how it was read.
             self._places.setdefault(event.seq, len(self.messages))
             self.messages.append(self._message(event.payload, turn) | {"id": f"message-{len(self.messages) + 1}"})
 
@@ -123,6 +124,7 @@ class Transcript:
             yield self._span_end(self.rows[-1], number)
 
     def _base(self, row: EventRow) -> Json:
+        # Clocks of workers may differ, and time must not run backwards.
         seconds = max(0.0, (row.time - self.rows[0].time).total_seconds())
         metadata: Json = {"seq": row.seq, "kind": row.kind}
         return {"timestamp": row.time.isoformat(), "working_start": seconds, "metadata": metadata}
@@ -152,6 +154,7 @@ class Transcript:
                 return {"event": "sample_limit", "type": scores.limit_type(content.reason), "message": content.reason}
             case Ended() if row.kind == "concluded":
                 return {"event": "score", "score": scores.build_conclusion(content.conclusion), "scorer": scores.LABEL}
+        # An event that this version cannot read is passed on as it is.
         data = row.payload if row.is_unreadable else encode(content)
         return {"event": "info", "source": row.kind, "data": data}
 
@@ -226,6 +229,7 @@ def _observations(content: ExperimentEnded) -> list[Json]:
 
 def _span_of_time(end: datetime, seconds: float) -> Json:
     """Return start and end. Inspect wants the start, and our events have only the end."""
+    # Bounded: imported durations can be anything.
     begun = end - timedelta(seconds=min(max(seconds, 0.0), 1e6))
     return {"timestamp": begun.isoformat(), "completed": end.isoformat(), "working_time": seconds}
 

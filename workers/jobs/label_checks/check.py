@@ -49,6 +49,7 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
     check.split = check.split or PROBE  # Requested before checks had splits
     began = time.monotonic()
 
+    # Without heartbeats another worker would take the check over.
     with held.keep_alive(LabelCheck, check_id):
         try:
             check.status, check.reason = _measure(check, progress)
@@ -128,6 +129,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         elif not natural.problem:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
         if judged and natural.judge_error:
+            # The seed comes from the check's key, so that repeating it gives the same intervals.
             seed = int(check.key[:8], 16)
             corrected = correct_figures(
                 judged.activations, judged.answers, judged.weights, natural.judge_error, seed=seed

@@ -68,6 +68,7 @@ class FloorSource:
             said = ask_free_judge(str(self.check.options["judge"]), self.unit.truth, self.held, progress)
         except RequestError:
             return None
+        # Without an interval: the ceiling is a mark, not a result.
         scores = score_natural(self.held.activations, said.answers, said.weights, resamples=0)
         return Reference("the truth", scores.r.value, scores.auprc.value)
 
@@ -101,6 +102,7 @@ class FloorSource:
             self.said.weights,
             self.scores.r,
             self.scores.auprc,
+            # From the check's key, so that repeating it gives the same spread.
             seed=int(self.check.key[:8], 16),
             resamples=RESAMPLES,
         )

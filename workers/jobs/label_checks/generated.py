@@ -43,6 +43,7 @@ def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) ->
     answers = measure(unit.spec, [row.image_id for row in drawn if row.image_id], progress)
     positive, neutral = ([[_activation(row, answers) for row in rows] for rows in side] for side in sides)
     scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), read_controls(check, unit, progress))
+    # SAIA draws each prompt once, so the first seed counts.
     told = score_predictiveness([each[0] for each in positive], [each[0] for each in neutral], unit.exemplar_mean)
     generator = registry.TOOLSETS[toolset].generator
     return GeneratedResult(
@@ -117,6 +118,7 @@ def _images(
 def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list[str], list[str]]:
     """Return the label of another unit with keys of positive and negative images of its prompts; empty if there are
     none."""
+    # The oldest check, so that the floor stays the same.
     checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
     written = checks.filter(kept__has_key="prompts").exclude(pk=check.pk).order_by("pk")
     other = written.first() if unit.other_label else None

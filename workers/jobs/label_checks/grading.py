@@ -47,6 +47,7 @@ class LabelGrader:
         # Without a result the label has words that cannot be tested, so the agent may reword it; with one, for instance
         # a judge is missing
         if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
+            # A label whose words cannot be tested costs no reflection.
             return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
@@ -80,6 +81,7 @@ def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observat
     """Return images that contradict the label, the worst first, then a few that agree. One image per prompt."""
     # Generated images only: the next label is tested on the natural ones, which the agent must not know.
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
+    # The worst first: they tell most, and only a few are shown.
     positive = _choose_one_per_prompt(sorted(drawn.positive, key=lambda each: each.activation))
     neutral = _choose_one_per_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]

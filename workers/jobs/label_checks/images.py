@@ -42,6 +42,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
     hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}
     rows = GeneratedImage.objects.filter(generator=name, prompt_hash__in=hashes.values())
     found = {(row.prompt_hash, row.seed): row for row in rows}
+    # Each once: prompts of several labels may be the same.
     missing = [each for each in dict.fromkeys(wanted) if (hashes[each[0]], each[1]) not in found]
     for start in range(0, len(missing), AT_ONCE):
         progress("Drawing images for the check", start, len(missing))
@@ -67,6 +68,7 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
     revision = lab.find_revision(spec)
     # Other options do not change an activation, so runs with different options share measurements
     options = {name: value for name, value in spec.options.items() if name in ("dataset", "surroundings")}
+    # The revision: other weights give other activations.
     named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
     system = sha256(named.encode()).hexdigest()
     rows = Measurement.objects.filter(system=system, image__in=set(keys))
@@ -85,6 +87,7 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
         made = [found[key] for key in some]
         Measurement.objects.bulk_create(
             [Measurement(system=system, image_id=m.image, activation=m.activation, masked_id=m.masked) for m in made],
+            # Another worker may have measured the same image meanwhile.
             ignore_conflicts=True,
         )
     return {key: found[key] for key in keys}

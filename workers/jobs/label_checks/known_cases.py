@@ -30,6 +30,7 @@ def measure_error(
     _, foreign, _ = find_foreign_images(check, unit)
     # Prompts of two labels may give the same image
     strange = [key for key in dict.fromkeys(foreign) if key not in own]
+    # Without another label, prompts that lack this one must do.
     absent = (strange or list(dict.fromkeys(each.image for each in generated.neutral)))[:MAIA]
     if not own or not absent:
         return None
@@ -43,6 +44,7 @@ def _judge(check: LabelCheck, named: str, keys: list[str], progress: Progress) -
         images = ImagesInDatabase()
         pictures = [Picture(images.load(key)) for key in keys]
         return laboratory().presence_judge(named).judge(check.text, pictures, progress)
+    # What was answered is kept, so that a resumed check does not pay twice.
     kept: dict[str, float | None] = check.kept.setdefault("known", {})
     missing = [key for key in keys if key not in kept]
     for start in range(0, len(missing), MAX_IMAGES):

@@ -37,6 +37,7 @@ def run_other_tests(held: HeldOut, said: JudgeAnswers, threshold: float, own: in
     """
     activations = held.activations
     intruder = (
+        # Weighted samples hold described images more often, which makes sets easier.
         score_intruder(activations, said.answers, threshold, seed=seed)
         if said.weights is None
         else IntruderResult(Estimate(None, why=ONE_SAMPLE))

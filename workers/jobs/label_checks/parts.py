@@ -147,6 +147,8 @@ def _ask_plugin(check: LabelCheck, questions: Sequence[PartQuestion], progress: 
 
 
 def _ask_backbone(check: LabelCheck, questions: Sequence[PartQuestion], progress: Progress) -> list[float | None]:
+    # The part as a map, so that parts look like the masked images elsewhere.
     marked = [mask_image(each.picture.image, each.part.astype(np.float32), 0.5) for each in questions]
+    # The name is the key of the answer that is kept.
     names = [f"{each.position} {'responds' if each.responds else 'elsewhere'}" for each in questions]
     return look_at_parts(check, check.text, names, marked, progress)

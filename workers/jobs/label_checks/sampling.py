@@ -47,6 +47,7 @@ def judge_enough_images(
     if check.split == DEVELOPMENT or count <= n or not np.isfinite(said.answers).any():
         return pilot, said
     held = read_held_out(check, unit, progress, count)
+    # There are no more.
     if len(held.positions) == n:
         return pilot, said
     # Only the new images: the pilot has been judged

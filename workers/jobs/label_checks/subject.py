@@ -61,9 +61,11 @@ class CheckedUnit:
         classes."""
         # Drawn by the check's key, so that a repeated check gets the same ones.
         unit, layer = self.check.unit, self.check.unit.layer
+        # "none" is no label, and the label itself no floor.
         others = Label.objects.exclude(units=unit).exclude(text__iexact=self.check.text).exclude(text__iexact="none")
         found: dict[str, str] = {}
         for place in ({"units__layer": layer}, {"units__layer__model": layer.model}):
+            # Sorted before drawing, since the order of a database is arbitrary.
             texts = sorted(set(others.filter(**place).values_list("text", flat=True)[:1000]))
             self._draw(texts, found)
         if len(found) < MAX_OTHERS:

@@ -105,6 +105,7 @@ def _backbone_of(check: LabelCheck, *, sees: bool) -> Backbone:
 def _add_cost(check: LabelCheck, usage: Usage) -> None:
     """Add the cost to the check. Raises BackboneRefused if its allowance is used up."""
     add_usage(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    # Read again: the column was added to in the database.
     check.refresh_from_db(fields=["cost"])
     limit = float(str(check.options.get("cost_limit") or 0))
     if limit and check.cost >= limit:

@@ -38,6 +38,7 @@ class Content:
             instructions = [_read(each.parts) for each in asked if each.role == "system"]
             said["gen_ai.system_instructions"] = _write([_text(each) for each in instructions])
             self._has_instructions = True
+        # Only the last turn: earlier ones are in earlier spans.
         if asked and asked[-1].role == "user":
             said["gen_ai.input.messages"] = _write([_message("user", _text(_read(asked[-1].parts)))])
         parts = [{"type": "reasoning", "content": cut_text(reply.reasoning)}] if reply.reasoning else []

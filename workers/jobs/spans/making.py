@@ -37,6 +37,7 @@ def spans_of(run: Run, events: Sequence[Event], *, with_content: bool = False) -
     if not events:
         return []
     maker = _SpanMaker(run, Content(events) if with_content else None)
+    # Copied events have spans in the parent's trace.
     copied = max((each.seq for each in events if isinstance(each.content, Forked)), default=0)
     for event in events:
         if event.seq > copied or isinstance(event.content, Started):
@@ -83,6 +84,7 @@ class _SpanMaker:
                 self._add_experiment(event, payload)
             case _:
                 self._add_failed_reply(event, getattr(payload, "usage", Usage()))
+        # A program in progress when the run ends gets no result.
         if event.row.ends and self._program:
             self._add_broken_off(event, self._program)
         self._mark(event)
@@ -240,6 +242,7 @@ class _SpanMaker:
             attributes |= self.content.describe_run(last)
         end, error = max(start, last.time), "failed" if last.kind == "failed" else ""
         attributes |= {"error.type": error} if error else {}
+        # Within the span, since clocks of machines differ.
         marks = tuple(replace(each, time=min(max(each.time, start), end)) for each in self._marks)
         name, ids = f"invoke_agent {AGENT}", (self.trace, self.root, b"")
         return SpanRow(name, "internal", *ids, start, end, last.seq, attributes, marks, error)

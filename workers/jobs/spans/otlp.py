@@ -138,6 +138,7 @@ def _encode_attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
 
     def wrap(value: Value) -> AnyValue:
         match value:
+            # Before int: bool is an int to Python.
             case bool():
                 return AnyValue(bool_value=value)
             case int():
@@ -150,4 +151,5 @@ def _encode_attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
 
 
 def _count_nanoseconds(moment: datetime) -> int:
+    # In whole microseconds: floats of nanoseconds lose digits.
     return max(0, int(moment.timestamp() * 1_000_000)) * 1_000

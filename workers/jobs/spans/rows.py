@@ -69,6 +69,7 @@ def _hash(data: bytes) -> bytes:
 
 def cut_name(text: str) -> str:
     """Return a name from a file or model on one line, cut to a maximum, valid as UTF-8."""
+    # Cut first, since cleaning takes time for long texts.
     return " ".join(clean_text(text[: 2 * MAX_NAME_CHARS]).split())[:MAX_NAME_CHARS]
 
 

@@ -108,6 +108,7 @@ class SpanSender:
                 return None
             self._is_busy = True
             run_id = next(iter(self._waiting))
+            # Removed while it is sent, so that a later round can add it again.
             return run_id, self._waiting.pop(run_id)
 
     def _send(self, run_id: int, seq: int) -> None:
@@ -149,5 +150,6 @@ def start_sender() -> None:
 
 
 def stop_sender() -> None:
+    # Popped first, so that no more runs are added.
     while senders:
         senders.pop().stop()

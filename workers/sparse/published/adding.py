@@ -42,6 +42,7 @@ def add_published(
     form = read_published(path)
     _check_width(form, source)
     target = storage.find_path(settings.state, name or _default_name(source, form))
+    # Before measuring, which takes long.
     _refuse_taken(target)
     network = build_network(form)
     quality = _measure_fit(settings, source, network.to(settings.device), progress)
@@ -60,6 +61,7 @@ def _default_name(source: SparseSource, form: PublishedForm) -> str:
     """Return a name such as toybox-layer4-SAELens-512."""
     end = f"-{form.format}-{form.latents}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
+    # Cut at the start: the end tells similar ones apart.
     return f"{start[: 100 - len(end)]}{end}"
 
 
@@ -94,6 +96,7 @@ def _measure_fit(
             "alone leaves 100.0%. It was made for another layer, model or preprocessing, or its files are not in the "
             "layout that they seem to have. Name the layer that it was trained on."
         )
+    # Of a published one it is not known when latents were last active.
     silent = float((found.of_latents == 0).mean())
     return Quality(found.unexplained, float(found.at_positions.mean()), silent, len(found.at_positions))
 
@@ -116,6 +119,7 @@ def _describe(
         scale=1.0,
         fingerprint=_fingerprint(source, network),
         quality=quality,
+        # Names of files may hold bytes that are no text.
         source=f"{form.format}, {place}".encode("utf-8", "replace").decode(),
         normalisation=form.normalisation,
         signed=form.signed,
@@ -127,6 +131,7 @@ def _fingerprint(source: SparseSource, network: SparseAutoencoder) -> str:
     facts = [network.kind, network.k, network.normalisation, network.signed]
     facts += [source.model.name, source.model.revision, source.layer.name, source.layer.path]
     found = hashlib.sha256(repr(facts).encode("utf-8", "replace"))
+    # Sorted: the order of tensors must not change the fingerprint.
     for name, each in sorted(network.state_dict().items()):
         found.update(name.encode())
         found.update(each.detach().cpu().contiguous().numpy())

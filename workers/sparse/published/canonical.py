@@ -50,6 +50,7 @@ class PublishedForm:
 
 def keep_input(form: PublishedForm) -> PublishedForm:
     """Return the same latents, for a format that does not subtract the decoder's bias from its input."""
+    # W_enc x + b = W_enc (x - b_dec) + (b + W_enc b_dec).
     return replace(form, encoder_bias=form.encoder_bias + form.encoder @ form.decoder_bias)
 
 
@@ -65,6 +66,7 @@ def scale_by_decoder(form: PublishedForm) -> PublishedForm:
             f"Latent {int((norms == 0).nonzero()[0])} has a decoder row of zeros, by whose norm {form.format} divides. "
             "Choose another auto-encoder."
         )
+    # Scaling a row of the encoder and dividing that of the decoder leaves what is rebuilt.
     return replace(
         form,
         encoder=form.encoder * norms[:, None],
@@ -87,6 +89,7 @@ def build_network(form: PublishedForm) -> SparseAutoencoder:
     network = SparseAutoencoder(
         form.units, form.latents, form.k, form.kind, normalisation=form.normalisation, signed=form.signed
     )
+    # Any device or dtype: `copy_` converts.
     threshold = form.threshold if form.kind == JUMPRELU else float(form.threshold)
     with torch.no_grad():
         network.encoder.copy_(form.encoder)

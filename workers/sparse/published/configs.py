@@ -22,6 +22,7 @@ class PublishedConfig:
         self._values: dict[str, Any] = values
 
     def __contains__(self, key: str) -> bool:
+        # null means the same as a missing key.
         return self._values.get(key) is not None
 
     def read_part(self, key: str) -> PublishedConfig:
@@ -55,6 +56,7 @@ class PublishedConfig:
 
     def _explain(self, key: str, found: object, wanted: str) -> RequestError:
         return RequestError(
+            # Quoted as JSON and cut: the file is untrusted.
             f"{self.path} has {key} = {json.dumps(found)[:80]}; only {wanted} can be read. Choose another "
             "auto-encoder, or correct the file."
         )
@@ -70,6 +72,7 @@ def parse_config(path: Path, text: bytes) -> PublishedConfig:
     """Parse the JSON text of a file."""
     try:
         return PublishedConfig(path, json.loads(text))
+    # Deep nesting ends Python's recursion.
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{path} holds no JSON that can be read ({error}). Download the file again.") from error
 
@@ -79,6 +82,7 @@ def read_line(path: Path) -> bytes:
     check_size(path, MAX_BYTES)
     try:
         with path.open("rb") as file:
+            # At most so much: a file without a line break would be read whole.
             line = file.readline(_MAX_CONFIG_BYTES)
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}.") from error

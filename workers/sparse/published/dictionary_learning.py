@@ -74,6 +74,7 @@ def _read_matrices(kind: str, trainer: PublishedConfig, tensors: PublishedTensor
 
 def _check_groups(tensors: PublishedTensors, latents: int) -> None:
     """Raise RequestError for nested groups that are not of all latents."""
+    # Only checked: our reconstruction does not depend on the groups.
     sizes = tensors.take("group_sizes", None)
     if int(sizes.sum()) != latents:
         raise RequestError(

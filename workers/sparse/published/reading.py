@@ -27,6 +27,7 @@ class PublishedTensors:
     def __init__(self, path: Path, found: Mapping[str, Any]) -> None:
         self.path = path
         self._found = dict(found)
+        # Four bytes each as float32, whatever they take in the file.
         size = sum(4 * each.numel() for each in found.values() if isinstance(each, Tensor))
         # Before any tensor is copied to float32.
         if size > MAX_BYTES:
@@ -52,6 +53,7 @@ class PublishedTensors:
                 f"{name} in {self.path} has the shape {_format_shape(found)}, and not {wanted}: it does not fit the "
                 "rest of the file. Download the files again, or choose another auto-encoder."
             )
+        # After the checks: converting copies.
         numbers = found.detach().float()
         if not numbers.isfinite().all():
             raise RequestError(
@@ -64,6 +66,7 @@ class PublishedTensors:
         found = self._found.get(name)
         if isinstance(found, int | float):
             self._found[name] = torch.tensor(float(found))
+        # Some formats store numbers as vectors of length 1.
         if isinstance(found, Tensor) and found.numel() == 1:
             self._found[name] = found.reshape(())
         return float(self.take(name))
@@ -83,6 +86,7 @@ class PublishedTensors:
                 f"{self.path} lacks {name[:80]!r}, which its format has; it holds {there[:400]}. Download the file "
                 "again, or choose another auto-encoder."
             )
+        # Removed, so that `finish` sees what was not used.
         return self._found.pop(name)
 
     def finish(self, *ignored: str) -> None:
@@ -135,6 +139,7 @@ def read_torch(path: Path, start: int = 0) -> PublishedTensors:
 
 
 def _load_torch(path: Path, file: io.BytesIO) -> Any:
+    # Older files are bare pickles, whose size cannot be checked before they are read.
     if not zipfile.is_zipfile(file):
         raise RequestError(
             f"{path} was not saved by PyTorch 1.6 or later, or is damaged. Load it where you trust it, and save its "

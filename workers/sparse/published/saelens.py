@@ -26,13 +26,16 @@ def read_saelens(weights: Path) -> PublishedForm:
     config, tensors = read_config(weights.with_name("cfg.json")), read_safetensors(weights)
     kind, k = _read_saelens_kind(config)
     if config.read_flag("finetuning_scaling_factor", False):
+        # A factor of fine-tuning would change the latents, and our formula has none.
         raise config.refuse("finetuning_scaling_factor", "false")
     rescale = config.read_flag("rescale_acts_by_decoder_norm", False)
+    # With other kinds the norms would change which latents are kept.
     if rescale and kind != TOPK:
         raise config.refuse("rescale_acts_by_decoder_norm", "false for this architecture")
     subtract = config.read_flag("apply_b_dec_to_input", True)
     form = _read_tensors(SAELENS, config, tensors, kind, k)
     form = replace(form, normalisation=_read_normalisation(config, UNCHANGED))
+    # The weights are folded before they are scaled: both change the encoder's bias.
     if not subtract:
         form = keep_input(form)
     return scale_by_decoder(form) if rescale else form
@@ -44,6 +47,7 @@ def read_prisma(tensors: PublishedTensors) -> PublishedForm:
     architecture = config.read_text("architecture", "standard")
     if architecture != "standard":
         raise config.refuse("architecture", "standard")
+    # A transcoder rebuilds another layer than it reads.
     if config.read_flag("is_transcoder", False):
         raise config.refuse("is_transcoder", "false")
     kind, k = _read_activation(config)

@@ -28,6 +28,7 @@ def read_sparsify(weights: Path) -> PublishedForm:
     if config.read_text("activation", TOPK) != TOPK:
         raise config.refuse("activation", TOPK)
     for transcoder in ("transcode", "skip_connection"):
+        # A transcoder rebuilds another layer than it reads.
         if config.read_flag(transcoder, False):
             raise config.refuse(transcoder, "false")
     k = config.read_count("k")
@@ -61,6 +62,7 @@ def read_openai(tensors: PublishedTensors) -> PublishedForm:
         decoder_bias=tensors.take("pre_bias", units),
         kind=RELU,
     )
+    # A file without the name means ReLU, as in OpenAI's own code.
     activation = tensors.take_value("activation") if "activation" in tensors else "ReLU"
     state = tensors.take_value("activation_state_dict") if "activation_state_dict" in tensors else {}
     tensors.finish(*_STATISTICS)

@@ -38,6 +38,7 @@ MAX_NAMED = 40
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
 BLOCKS = ("pvt", "poolformer")  # no module is a stage: its blocks are
 MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
+# The first pattern that fits decides, so particular architectures come before what holds for any.
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
     (RESNET, r"embedder", "stem"),
@@ -63,6 +64,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
 _DOUBT = ", which are not a map, or have unknown positions in the image"
+# Names that transformers gives the inner layers of a block, in any architecture.
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
 LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
@@ -108,6 +110,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
     `chosen` maps names to module paths of the layers to list, instead of finding them; modules without maps go to
     `others`.
     """
+    # Blank images suffice: only shapes are looked at.
     outputs, result = _outputs(network, size, channels)
     tokens = TokenLayouts.of(network, outputs, size, getattr(network.config, "num_queries", 0))
     modules = dict(network.named_modules())
@@ -120,6 +123,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
         if tensor is not None and layout:
             info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, layout))
             found[path] = LayerTap(info, layout)
+            # A map of one place, as after pooling, does not tell where.
             if convert_to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
     # 2. List the chosen layers, those that papers use, or else every map of more than one place.
@@ -130,6 +134,7 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
             if path in found
         }
     else:
+        # Identity and dropout repeat the map of the module before them.
         taps = _name_layers(found, network) or {
             path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
         }
@@ -153,6 +158,7 @@ def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
     more: dict[str, Any] = {"interpolate_pos_encoding": True} if stretch and "interpolate_pos_encoding" in takes else {}
     # A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
     if "noise" in takes and _patch(config):
+        # Ascending noise: such a network sorts its patches by it.
         tokens = (pixels.shape[2] // _patch(config)) * (pixels.shape[3] // _patch(config))
         more["noise"] = torch.arange(tokens, device=pixels.device, dtype=torch.float32).expand(len(pixels), tokens)
     return {"pixel_values": pixels, **more}
@@ -168,6 +174,7 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
     # Two images, so that the dimension of the batch is told from others of size 1.
+    # In the network's own precision and place: "meta" computes shapes alone.
     pixels = torch.zeros(BLANKS, channels, *size, dtype=weight.dtype, device=weight.device)
 
     def listen(path: str, module: nn.Module) -> RemovableHandle:
@@ -175,6 +182,7 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
 
     with torch.no_grad(), ExitStack() as hooks:
         for path, module in network.named_modules():
+            # The root's own output is the result.
             if path:
                 hooks.enter_context(listen(path, module))
         result = network(**forward_arguments(network, pixels))
@@ -187,11 +195,13 @@ def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, Layer
     kind, own = network.config.model_type, f"{network.base_model_prefix}."
     named: dict[str, LayerTap] = {}
     for path, tap in found.items():
+        # The same encoder has other prefixes in front of it with a head, or inside CLIP.
         inner = path.removeprefix(own).removeprefix("vision_model.")
         for kinds, pattern, name in NATURAL:
             if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
                 known = match.expand(name)
                 info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
+                # Of several paths with one name the first is computed first.
                 named.setdefault(info.name, LayerTap(info, tap.layout))
                 break
     return named
@@ -208,6 +218,7 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
     if not scale:
         return None
     names = tuple(str((network.config.id2label or {}).get(unit, f"class {unit}")) for unit in range(units))
+    # The head's path is only named if it is clear which module it is.
     heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
     return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names, scale)
 

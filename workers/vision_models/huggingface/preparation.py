@@ -39,6 +39,7 @@ class ImagePreparation:
             raise MissingPart(f"The image processor in {folder} gives no images but patches. Choose another model.")
         self.size: tuple[int, int] = (shape[1], shape[2])
         """Height and width of what the network takes."""
+        # Datasets have many images of few sizes, and each answer costs a run of the processor.
         self.find_visible = lru_cache(maxsize=256)(self._find_visible)
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
@@ -54,6 +55,7 @@ class ImagePreparation:
         `protocols.CroppingModel`."""
         # Red grows to the right and green downwards, so the prepared colours tell where each pixel came from.
         ramps = self._bytes(_make_ramps(size))
+        # A processor with other arithmetic mixes colours, so they would not tell positions.
         if not self._plain or ramps.shape[1:] != self.size:
             return WHOLE_IMAGE
         red, green, blue = ramps
@@ -65,6 +67,7 @@ class ImagePreparation:
     def _one(self, image: Image.Image) -> torch.Tensor:
         """Prepare one image. If the processor keeps its shape, the image is first resized to that of all others."""
         found = self._arrays(image)
+        # Tensors of a batch must have one shape.
         if tuple(found.shape[1:]) != self.size:
             height, width = self.size
             found = self._arrays(image.resize((width, height), Image.Resampling.BICUBIC))
@@ -106,6 +109,7 @@ def _processor(folder: Path) -> Any:
         with silence_transformers():
             return processors.from_pretrained(folder, backend="pil", trust_remote_code=False, local_files_only=True)
     except Exception as error:
+        # Processors that need torchvision fail on import; some of them do nothing that needs it.
         if isinstance(error, ImportError) and (found := _without_torchvision(folder)):
             return found
         raise MissingPart(
@@ -121,6 +125,7 @@ def _without_torchvision(folder: Path) -> Any:
     path = folder / "preprocessor_config.json"
     stated = json.loads(path.read_text()) if path.is_file() else {}
     size = stated.get("size")
+    # With a crop, the result would be of another part of the image.
     if not isinstance(size, dict) or set(size) != {"height", "width"} or stated.get("do_center_crop"):
         return None
     wanted = ("size", "image_mean", "image_std", "resample", "rescale_factor", "do_normalize", "do_rescale")
@@ -131,6 +136,7 @@ def _make_ramps(size: tuple[int, int]) -> Image.Image:
     """Return an image with red from 0 at the left to 255 at the right, green likewise downwards, and blue 255."""
     width, height = size
     pixels = np.full((height, width, 3), 255, dtype=np.uint8)
+    # Half a pixel is added: a pixel's colour is that of its middle.
     pixels[:, :, 0] = ((np.arange(width) + 0.5) / width * 255).round()
     pixels[:, :, 1] = ((np.arange(height) + 0.5) / height * 255).round()[:, None]
     return Image.fromarray(pixels)
@@ -139,12 +145,14 @@ def _make_ramps(size: tuple[int, int]) -> Image.Image:
 def _find_ends(ramp: np.ndarray[Any, Any], known: np.ndarray[Any, Any], axis: int) -> tuple[float, float]:
     """Return where the first pixel of a prepared ramp starts and the last one ends, as shares of the image's side."""
     middle = ramp.shape[axis] // 2
+    # The middle row or column is the least likely to be padding.
     values = ramp.take(middle, axis=axis) / 255
     at = np.flatnonzero(known)
     inner = at[len(at) // 8 : len(at) - len(at) // 8]  # away from the edges, where filters flatten the ramp
     slope, start = np.polyfit(inner, values[inner], 1) if len(inner) > 1 else (0, 0)
     if slope <= 0:  # an image too small to tell
         return 0.0, 1.0
+    # From the middle of a pixel to its edges.
     first, last = start - slope / 2, start + slope * (len(values) - 0.5)
     return _exact(float(first)), _exact(float(last))
 

@@ -31,6 +31,7 @@ def read_layers(
 
         return copy_output
 
+    # Logits have no tap: they are read from the result.
     taps = [(name, layout.taps[name]) for name in layers if name != LOGITS]
     with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in taps]):
         result = network(**forward_arguments(network, pixels))
@@ -57,6 +58,7 @@ def read_output(
 
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
         def replace_maps(output: torch.Tensor) -> torch.Tensor:
+            # A clone: the output may be shared with other modules, and gradients need it unchanged.
             new = output.clone()
             maps = convert_to_maps(new, tap.layout)  # a view, so writing there changes `new`
             maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
@@ -72,6 +74,7 @@ def read_output(
     if not isinstance(found, torch.Tensor):
         raise MissingPart(f"{model} gives neither classes nor a last hidden state. Choose another model.")
     if not layout.logits:
+        # Tokens (batch, tokens, units) or a map: either way the mean over the positions.
         found = found.mean(1) if found.ndim == 3 else found.mean((2, 3))
     check_finite(found, "the output", model)
     return found.float()
@@ -90,11 +93,13 @@ def grad_cam(
     kept: list[torch.Tensor] = []
 
     def grow(output: torch.Tensor) -> torch.Tensor:
+        # Detached: gradients are wanted with respect to the map, not to the weights before it.
         kept.append(output.detach().requires_grad_())
         return kept[0].clone()  # what follows may write into its input, which a leaf forbids
 
     with torch.enable_grad(), _hook(network, [(tap, grow)]):
         logits = network(**forward_arguments(network, pixels)).logits.float()
+        # Summed over the images: none depends on another, so each gets its own gradient.
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
     activations, slopes = (convert_to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
     # The activations, each weighted by the mean gradient of the logit with respect to it, summed, and cut off below 0.
@@ -115,6 +120,7 @@ def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor],
         def called(_: Any, __: Any, output: Any) -> Any:
             tensor = tensor_in(output)
             new = None if tensor is None else call(tensor)
+            # Modules of transformers often return tuples; only the tensor in front is the map.
             return (new, *output[1:]) if new is not None and isinstance(output, tuple) else new
 
         return called

@@ -56,6 +56,7 @@ class TokenLayouts:
         grids: dict[Size, None] = {}
         for path, output in outputs.items():
             tensor = tensor_in(output)
+            # Only convolutions lay an image out; other outputs of four dimensions may be attention.
             if not isinstance(modules[path], nn.Conv2d) or tensor is None or tensor.ndim != 4:
                 continue
             if _fits((tensor.shape[2], tensor.shape[3]), size):
@@ -63,6 +64,7 @@ class TokenLayouts:
                 # Each merging halves the grid, so the same network has several.
                 for _ in range(1 + mergings):
                     grids[rows, columns] = None
+                    # Rounded up: an odd side is padded before it is merged.
                     rows, columns = (rows + 1) // 2, (columns + 1) // 2
         counts: dict[str, list[int]] = {}
         for path, weight in network.named_parameters():
@@ -76,8 +78,10 @@ class TokenLayouts:
         """Return the layout of this many tokens; None if unknown."""
         # Never guessed from the number of tokens alone: rows and columns come from a convolution, tokens without a
         # position from the parameters.
+        # The plain grid comes first: patches alone, without other tokens.
         for front, behind in ((0, 0), *self.extra):
             for rows, columns in self.grids:
+                # Tokens of queries have no place in the image, even if their number fits a grid.
                 if tokens == front + rows * columns + behind and 1 < tokens != self.queries:
                     return TensorLayout("tokens", (rows, columns), front, behind)
         return None
@@ -96,6 +100,7 @@ def find_layout(
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
+        # With one number a token there is no unit to tell from another.
         return tokens.find(output.shape[1]) if output.shape[2] > 1 else None
     if output.ndim != 4:
         return None

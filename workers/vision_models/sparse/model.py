@@ -69,6 +69,7 @@ class SparseModel:
         self._keeps_error = True
         self._settings = settings
         self._path = find_path(settings.state, card.name)
+        # Remembered, since weights are loaded later and may be unloaded and loaded again.
         self._written = _time_of(self._path)
         self._scale = next(info.scale for info in below.layers() if info.name == card.layer)
         self._slot = settings.model_cache.slot(
@@ -115,6 +116,7 @@ class SparseModel:
 
     def _read_below(self, images: Sequence[Image]) -> torch.Tensor:
         """Return the layer's own maps, (batch, units, height, width)."""
+        # As in training: auto-encoders of logits learned from probabilities.
         return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
 
     def outputs(
@@ -132,6 +134,7 @@ class SparseModel:
                 "an auto-encoder of another model."
             )
         below = cast("RewritableModel", self._below)
+        # With its error added, an unchanged reconstruction is the layer itself.
         if rewrite is None and self._keeps_error:
             return below.outputs(images, layer, gradients=gradients)
         with self.lift(rewrite or _keep_copy) as replace:
@@ -147,6 +150,7 @@ class SparseModel:
 
     def drop_error(self) -> SparseModel:
         """Return a model whose layer is replaced by the latents' reconstruction, without the unexplained rest."""
+        # A shallow copy shares weights and lock.
         bare = copy(self)
         bare._keeps_error = False
         return bare
@@ -166,12 +170,14 @@ class SparseModel:
     def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         self._check_file()
         parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
+        # For no images too the shape must be right: an empty batch is encoded.
         return torch.cat(parts) if parts else self._encode([], latents)
 
     def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         """Return (batch, latents, height, width)."""
         found = self._read_below(images)
         batch, units, height, width = found.shape
+        # Each position is one sample: an auto-encoder knows nothing of the image.
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
         with self._slot as network, torch.no_grad():
             positions = positions.to(network.decoder.device)  # the model below may give its maps on the processor
