@@ -16,6 +16,7 @@ from workers.protocols import LabSettings, LayerInfo
 from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
+    # Only for types: importing torch takes seconds, and functions do not need it
     import torch
     from PIL.Image import Image
 
@@ -44,6 +45,7 @@ class FunctionCollection:
         """Return what is missing where words are compared; "" if nothing is."""
         try:
             self.open(layer, number)
+        # Not an error here: it is listed with the function
         except MissingPart as missing:
             return str(missing)
         return ""

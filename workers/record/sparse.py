@@ -15,6 +15,7 @@ MIN_UNITS, MIN_IMAGES = 2, 100
 MAX_LATENTS, MAX_STEPS, MAX_IMAGES = 1 << 20, 10_000_000, 1_000_000_000
 """Limits of the page and the API."""
 MAX_NAME = 100
+# One of these is for the first character
 NAME_PATTERN = rf"\w[\w.-]{{0,{MAX_NAME - 1}}}"
 """ASCII only."""
 _LATENTS_PER_UNIT = 4
@@ -23,10 +24,12 @@ _LARGE_LAYER, _K, _LARGE_K = 256, 8, 32
 
 def default_latents(units: int) -> int:
     """Return the default number of latents for a layer of this many units."""
+    # Four latents for each unit, up to the limit of the page
     return min(_LATENTS_PER_UNIT * units, MAX_LATENTS)
 
 
 def default_k(units: int) -> int:
     """Return the default number of active latents per position for a layer of this many units. It is larger in a
     large layer."""
+    # Never more active latents than there are
     return min(_LARGE_K if units > _LARGE_LAYER else _K, default_latents(units))

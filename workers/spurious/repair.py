@@ -51,15 +51,18 @@ def repair_head(
         raise ValueError(f"The classifier has no unit {wrong[0]}. Name units from 0 to {weights.shape[1] - 1}.")
     if not np.isfinite(factor):
         raise ValueError(f"A weight cannot be multiplied by {factor}. Give a number, 0 to leave the units out.")
+    # Twice named is once scaled
     units = sorted(set(spurious))
     changed = weights.copy()
     changed[:, units] *= factor
+    # What the units gave on average goes into the bias
     shift = (weights - changed) @ splits.validation.values.mean(0)
     test = splits.test
     before, after = (
         np.asarray((test.values @ each.T + offset).argmax(1), dtype=np.int64)
         for each, offset in ((weights, bias), (changed, bias + shift))
     )
+    # Groups are matched by name: their order follows accuracy
     was, now = measure_groups(splits, before), {_name(each): each for each in measure_groups(splits, after)}
     groups = tuple(
         RepairedGroup(each.class_name, each.ground, each.images, each.accuracy, now[_name(each)].accuracy)

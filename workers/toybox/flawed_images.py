@@ -34,10 +34,12 @@ class FlawedGenerator(ToyboxGenerator):
 
 def plant_failure(prompt: str, seed: int) -> str:
     """Return the prompt to draw: the same, or for `SHARE` of prompts and seeds with one word changed."""
+    # Only prompt and seed decide, so that a repetition fails in the same way
     rng = random.Random(f"planted failure {seed} {prompt}")
     reading = read_prompt(prompt, seed)
     if rng.random() >= SHARE or reading.ignored or not reading.understood:
         return prompt
+    # Some changes make no difference, or a prompt that cannot be drawn: the first that works is taken
     for other in _change_words(prompt, rng):
         found = read_prompt(other, seed)
         if not found.ignored and found.scene != reading.scene:
@@ -49,9 +51,11 @@ def _change_words(prompt: str, rng: random.Random) -> Iterator[str]:
     """Yield the prompt with one word replaced by another of its kind, in random order."""
     words = list(read_words(prompt))
     places = [place for place, word in enumerate(words) if word.kind in ("noun", "colour", "size", "ground")]
+    # Random order: any of the words may fail
     for place in rng.sample(places, len(places)):
         word = words[place]
         other = rng.choice([value for value in CHOICES[word.kind] if value != word.value])
         texts = [each.text for each in words]
+        # In the same number, so that grammar does not give the change away
         texts[place] = plural(other) if word.plural else other
         yield " ".join(texts)

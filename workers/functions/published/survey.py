@@ -17,6 +17,7 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
     """Return a row for each family. Functions of numbers and texts are tried out, so a whole benchmark takes minutes;
     what `progress` raises stops it."""
     categories = model.benchmark.categories
+    # Progress counts over all families, so the total comes first
     total, done, rows = sum(len(each.functions) for each in categories.values()), 0, []
     for family, folder in CATEGORIES.items():
         row: dict[str, Any] = {"family": family, "folder": folder, "is_here": family in categories}
@@ -29,6 +30,7 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
                 trouble = model.find_trouble(family, number)
                 if trouble:
                     reasons.setdefault(trouble, []).append(number)
+                # Defects are of functions that run: others have a reason instead
                 for defect in [] if trouble else model.list_defects(family, number):
                     defects.setdefault(defect, []).append(number)
             here = len(category.functions)
@@ -48,6 +50,7 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
 
 def _count(found: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
     """Return the rows, most frequent first, with the folders of the first few."""
+    # Stable: reasons of equal count keep the order of their first function
     ordered = sorted(found.items(), key=lambda each: -len(each[1]))
     return [
         {"what": what, "count": len(numbers), "first": [f"f{number:05d}" for number in numbers[:_FIRST]]}

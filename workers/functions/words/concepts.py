@@ -45,6 +45,7 @@ class ConceptBox:
         """Return what `call` returns."""
         words = check_words(inputs)
         by_concept = [self.nearness.compare(concept, words) for concept in self.concepts]
+        # To three digits, so that the rounding of a processor does not show
         return [round(max(0.0, *map(float, each)), 3) for each in zip(*by_concept, strict=True)]
 
     def draw_held_out(self) -> list[str]:
@@ -56,6 +57,7 @@ class ConceptBox:
         if self.hints:
             return list(self.hints)
         rng = random.Random(f"{self.key}: hints")
+        # Without the held-out words of each topic
         own = [word for concept in self.concepts for word in TOPICS[concept][:-HELD_OUT]]
         near = rng.sample(own, _NEAR_HINTS)
         words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - _NEAR_HINTS)]
@@ -68,8 +70,11 @@ class ConceptBox:
             return list(self.triplets)
         rng = random.Random(f"{self.key}: held out")
         words = list_held_out()
+        # All words are compared in one call, which is much faster than one by one
         value = dict(zip(words, self.evaluate(words), strict=True))
+        # The word breaks ties, so that the order is the same everywhere
         ranked = sorted(words, key=lambda word: (-value[word], word))
+        # Wrong options must be clearly farther, or the right answer would be a matter of taste
         choices = [(near, [far for far in ranked if value[far] <= value[near] - _GAP]) for near in ranked[:_NEAREST]]
         # A network that tells hardly any words apart has none: then the two that are farthest
         known = [(near, far) for near, far in choices if len(far) > 1] or [(ranked[0], ranked[-2:])]
@@ -81,6 +86,7 @@ def create_concepts(seed: int, nearness: Nearness) -> ConceptBox:
     """Return the function of a seed."""
     key = f"concepts:{seed}"
     rng = random.Random(key)
+    # `sample` gives two different topics
     concepts = tuple(rng.sample(list(TOPICS), 2 if rng.random() < _TWO_SHARE else 1))
     return ConceptBox(key, describe_concepts(concepts), concepts, nearness)
 
@@ -106,7 +112,9 @@ def study_concepts(call: Callable[[Sequence[str]], Sequence[float]]) -> tuple[st
     """
     tried = list_tried()
     value = dict(zip(tried, call(tried), strict=True))
+    # Means over the words of a topic: single words are near to others by chance
     means = {name: mean(value[word] for word in words[:-HELD_OUT]) for name, words in TOPICS.items()}
     first, second, third = sorted(means, key=lambda name: -means[name])[:3]
+    # Two concepts: the gap after the second is larger than the gap before it
     are_two = means[second] - means[third] > means[first] - means[second]
     return describe_concepts((first, second) if are_two else (first,)).description, DOMAIN

@@ -38,6 +38,7 @@ _EDITS = {"noun": 2, "colour": 1, "size": 1, "ground": 1, "light": 1}
 def plan_reply(view: ScientistView) -> PlannedReply:
     """Return the next reply."""
     if view.case.must_conclude:
+        # The order is from cheap to costly: what is known, a broad screening, then tests of what it suggests
         return _plan_conclusion(view)
     if view.case.has("dataset_exemplars") and view.due("exemplars"):
         return plan_exemplars(view)
@@ -45,6 +46,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
         return _plan_conclusion(view)
     if view.due("screen"):
         return plan_screening(view)
+    # Only a quiet unit may need several toys at once
     if view.quiet and not view.pairs and view.due("crowd"):
         return _describe_crowd(view)
     return _plan_tests(view)
@@ -52,17 +54,21 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 def _plan_tests(view: ScientistView) -> PlannedReply:
     """Return the next test of the labels, or the conclusion if there are none."""
+    # Nothing to test: the unit is dead, or no label is left
     if view.silent or not view.labels:
         return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
     again = view.case.done(GRADED)  # each label that failed is one more reason to look for what it misses
+    # Before the edits: a second cause changes the leading label, and edits test only that one
     if view.due("seek", 1 + again):
         return _seek(view)
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
+    # After the edits: what they leave in doubt is pared
     if view.case.has("edit_images") and view.due("pare", _PARINGS + again) and (doubts := _list_doubts(view)):
         return _shorten_label(view, doubts)
+    # Last, and on fresh images: a label must not be tested on the images by which it was chosen
     if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
@@ -78,6 +84,7 @@ def plan_exemplars(view: ScientistView) -> PlannedReply:
 
 def plan_screening(view: ScientistView) -> PlannedReply:
     rng = view.rng("screen")
+    # `fewer` halves the count after a failure, which may have been a time limit
     each = view.fewer("screen", _SCREENED)
     groups = {
         "one toy": designs.balanced_scenes(rng, [1] * each),
@@ -109,11 +116,14 @@ def _refine(view: ScientistView) -> PlannedReply:
     crossed = [
         one.having({name: getattr(other, name) for name in other.named})
         for one, other in itertools.combinations(singles, 2)
+        # Crossing two words of one property would only replace one by the other
         if one.named != other.named
     ]
     rng = view.rng("refine")
+    # The same pair, one toy on the other: "with" is what the exemplars show, "on" may be what counts
     related = [replace(pair, relation="on") for pair in view.pairs[:1]]
     every = (*view.suggested, *view.pairs[:3], *related, *leading, *hinted, *crossed)
+    # Order is priority: `dict.fromkeys` keeps the first of equal candidates, and the limit cuts the rest
     candidates = list(dict.fromkeys(every))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
@@ -130,6 +140,7 @@ def _refine(view: ScientistView) -> PlannedReply:
 
 def _seek(view: ScientistView) -> PlannedReply:
     label = view.labels[0]
+    # More toys in a scene test more causes at once
     scenes = designs.scenes_without(label, view.fewer("seek", _SOUGHT), _BESIDE, view.rng("seek"))
     prose = findings.describe_leading(view) + (
         f"\n\nOne cause is no proof that there is no other. So I look for images that are bright without it: "
@@ -142,6 +153,7 @@ def _seek(view: ScientistView) -> PlannedReply:
 def _list_editable(view: ScientistView) -> list[Concept]:
     """Return alternatives of the leading label for which an edit of a scene is unambiguous."""
     return [
+        # With several of a kind, "the ball" of an edit could be any of them
         each
         for each in view.labels[0]
         if each.count == 1
@@ -152,6 +164,7 @@ def _list_editable(view: ScientistView) -> list[Concept]:
 
 def _edit(view: ScientistView) -> PlannedReply:
     rng, concepts = view.rng("edit"), _list_editable(view)
+    # Taken in turn, so that each alternative is edited about equally often
     count = view.fewer("edit", _EDITED)
     scenes = designs.build_edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
     plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
@@ -199,6 +212,7 @@ def _validate(view: ScientistView) -> PlannedReply:
     for label in labels:
         groups[phrase_label(label)] = designs.build_matching_scenes(label, each, rng)
         groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each * 3 // 5, rng)
+    # Shared by all labels, and drawn once
     groups["none of these"] = designs.negatives(labels, each, rng)
     prose = findings.describe_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "

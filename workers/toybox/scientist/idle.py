@@ -50,8 +50,10 @@ class IdleWords:
 
 def remove_idle_parts(label: Label, evidence: TrialEvidence) -> Label:
     """Return the label without what pairs of images show to be idle, one part after the other."""
+    # 1. Look for the clearest idle part
     pared = label
     while found := next((each for each in _list_idle_pairs(pared, evidence)), None):
+        # 2. Replace its alternative by the wider one, and look again: normalising may merge alternatives
         kept = [each for each in pared if each != found.concept]
         pared = normalize_label((*kept, found.wider))
     return pared
@@ -77,6 +79,7 @@ def _list_idle_pairs(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
     """Return what pairs show to be idle, smallest difference first."""
     floor = _find_floor(label, evidence)
     found: list[tuple[float, IdleWords]] = []
+    # Without edits there are no pairs, and the masks need not be computed
     for concept in label if len(evidence.edited) else ():
         for wider in _list_wider(concept):
             pairs = _collect_pairs(label, concept, wider, evidence)
@@ -104,6 +107,7 @@ def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: Tri
         return np.empty((0, 2))
     # An image that the unit hardly answers cannot fall
     half = (float(np.median(shown)) + _find_floor(label, evidence)) / 2
+    # An edit counts only if it removed the whole part: an image that still shows a concept in between does not
     between = [each for each in widen(concept) if each != wider and includes(wider, each)]
     old, new = evidence.edited.T
     lost = evidence.shows(wider)[new] & ~evidence.match_label((*label, *between))[new]
@@ -114,11 +118,13 @@ def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: Tri
 def _list_idle_among_others(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
     found = []
     for concept in label:
+        # A concept of one property has nothing to lose
         for name in concept.named if len(concept.named) > 1 else ():
             # Where the alternative is shown, and where it lacks that property alone and none is shown
             wider = concept.having({name: None})
             lacks = evidence.shows(wider) & ~evidence.match_label(label)
             shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
+            # Enough of both, since chance differences are large in few images
             if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
                 means = float(shown.mean()), float(without.mean())
                 found.append(IdleWords(concept, wider, *means, len(shown), len(without)))

@@ -66,6 +66,7 @@ class ResponseTable:
         """Share of the variance of the means that the classes explain, in [0, 1]; 0 without variance."""
         middle = self.means.mean()
         whole = float(((self.means - middle) ** 2).mean())
+        # Without variance no class stands out, so nothing is explained
         return float(((self.by_class - middle) ** 2).mean()) / whole if whole > 0 else 0.0
 
     @cached_property
@@ -77,9 +78,11 @@ class ResponseTable:
     @cached_property
     def passed(self) -> list[tuple[str, str]]:
         """Settings in which another class leads, with that class."""
+        # The first of equal classes wins
         best = self.means.argmax(0)
         return [
             (ground, self.nouns[int(place)])
+            # Another class leads there although this one leads on average
             for ground, place in zip(self.grounds, best, strict=True)
             if int(place) != self.order[0]
         ]
@@ -91,6 +94,7 @@ class ResponseTable:
     @property
     def doubtful(self) -> bool:
         """True if more images might change the verdict."""
+        # Near a threshold, chance decides; also where a single setting is against the class
         near = abs(self.share - SHARE) < _DOUBT or abs(self.lead - LEAD) < _DOUBT
         return self.complete and self.share > SHARE - _DOUBT and (near or len(self.passed) == 1)
 
@@ -111,11 +115,13 @@ def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
     """Return the classes and settings that the question names; all of them if it names fewer than two."""
     said = {word.value for word in read_words(view.case.question)}
     nouns, grounds = [noun for noun in NOUNS if noun in said], [ground for ground in GROUNDS if ground in said]
+    # One class or setting gives no table to compare
     return nouns if len(nouns) > 1 else list(NOUNS), grounds if len(grounds) > 1 else list(GROUNDS)
 
 
 def _cross(view: ScientistView, step: str) -> PlannedReply:
     rng, (nouns, grounds) = view.rng(step), _find_named(view)
+    # At least one image in each cell: an empty one makes the table incomplete
     each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
     groups = {"classes in settings": designs.build_single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
@@ -137,7 +143,9 @@ def _table(view: ScientistView) -> ResponseTable:
     nouns, grounds = _find_named(view)
     cells: dict[tuple[str, str], list[float]] = {(noun, ground): [] for noun in nouns for ground in grounds}
     for trial in view.evidence.trials:
+        # Edited images are left out: they depend on their original
         if len(trial.scene.things) == 1 and trial.source is None:
+            # `get` with a list of its own: toys and grounds outside the question are dropped
             cells.get((trial.scene.things[0].noun, trial.scene.ground), []).append(trial.activation)
     means = [float(np.mean(found)) if found else float("nan") for found in cells.values()]
     count = sum(map(len, cells.values()))
@@ -160,6 +168,7 @@ def _list_signs(table: ResponseTable) -> list[str]:
 
 def _hypotheses(table: ResponseTable) -> list[ReportedHypothesis]:
     signs = _list_signs(table)
+    # Both are listed, so that the conclusion settles the pair
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
@@ -182,6 +191,7 @@ def _write_figures(table: ResponseTable) -> str:
 
 def _conclude(view: ScientistView) -> PlannedReply:
     table = _table(view)
+    # Without a complete table, selectivity is unproven; the task asks for SPURIOUS in doubt
     if view.silent or not len(view.evidence) or not table.complete:
         text = (
             "Not every class was seen in every setting, or the system was active on no image, so nothing speaks for a "
