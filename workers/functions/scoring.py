@@ -106,8 +106,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
 def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> FunctionScore:
     """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
 
-    The same judge chooses by the true description too: who errs by that says little of any other. Raises what the
-    judge raises, MissingPart aside.
+    Raises what the judge raises, MissingPart aside.
     """
     triplets = box.draw_triplets()
     told = FunctionScore(
@@ -121,7 +120,7 @@ def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> 
         return told
     try:
         picked = [judge.pick(description, each, box.question) for each in triplets]
-        # By the truth too: the best that this judge can reach
+        # The same judge with the true description: who errs by that says little of any other
         best = [judge.pick(box.truth.description, each, box.question) for each in triplets]
     # A judge that is not here is no failure of the description
     except MissingPart as missing:

@@ -75,10 +75,8 @@ def find_student(freedom: float, share: float = (1 + CONFIDENCE) / 2) -> float:
 def bound_share(share: float, size: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval (1927) of a share among `size` independent cases, which never leaves [0, 1] nor
     shrinks to a point.
-
-    `scipy.stats.binomtest` has it of whole counts alone; unequal weights and clusters are worth a fraction of a case.
-    # Wilson's interval: centre and reach are both drawn towards a half by few cases
     """
+    # `scipy.stats.binomtest` has it of whole counts alone; unequal weights and clusters are worth a fraction of a case
     bend = NORMAL_QUANTILE**2 / size
     middle = (share + bend / 2) / (1 + bend)
     reach = NORMAL_QUANTILE * sqrt(share * (1 - share) / size + bend / (4 * size)) / (1 + bend)

@@ -126,9 +126,7 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
 def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     """Return the side of the line that was not darkened.
 
-    `value` is the brightest byte of each pixel (height, width); no darkened one is above `darkest`. A patch is
-    bright if it contains a byte that darkening cannot produce, or is brighter along the line than what is across it,
-    which works at night too.
+    `value` is the brightest byte of each pixel (height, width); no darkened one is above `darkest`.
     """
     # The width of the outline grows with the image
     reach = max(1, round(min(line.shape) / 128))
@@ -137,6 +135,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     bright = np.zeros_like(line)
     for patch in find_regions(~line):
         edge = patch & near
+        # A byte that darkening cannot produce, or brighter along the line than across it, which works at night too
         if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
             bright |= patch
     return bright

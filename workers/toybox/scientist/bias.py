@@ -147,14 +147,11 @@ def find_class(view: ScientistView) -> Concept | None:
 
 
 def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
-    """Return contexts in which the class seems to respond differently, largest difference first.
-
-    Each is compared without images of the earlier ones: a ground on which the class is hardly seen would make every
-    other ground look better.
-    """
+    """Return contexts in which the class seems to respond differently, largest difference first."""
     suspects: list[ContextEffect] = []
     mean = abs(_mean(view, known))
     while len(suspects) < _SUSPECTS:
+        # Without images of these: a ground on which the class is hardly seen would make every other look better
         before = [each.context for each in suspects]
         found = [each for context in SINGLES if (each := _difference(view, known, context, before))]
         # Two filters: beyond chance at all, and large enough to matter
@@ -180,7 +177,6 @@ def _difference(
     alone = np.array([len(trial.scene.things) == 1 and trial.source is None for trial in evidence.trials], dtype=bool)
     fresh = np.array([trial.step == "check" for trial in evidence.trials], dtype=bool)
     shown, there = alone & evidence.shows(known), evidence.shows(context)
-    # Without images of earlier contexts: see `_find_suspects`
     for each in before:
         shown &= ~evidence.shows(each)
     inside, outside = (evidence.activations[shown & ~fresh & part] for part in (there, ~there))

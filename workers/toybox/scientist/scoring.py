@@ -192,15 +192,14 @@ class TrialEvidence:
     def worth(self, label: Label) -> float:
         """Return the mean of AUC and correlation minus the price of long labels; -1 if it cannot be computed.
 
-        The AUC asks if described images are bright, the correlation if bright images are described. With few images
-        both are shrunk towards chance, so that rarely seen concepts are doubted.
+        The AUC asks if described images are bright, the correlation if bright images are described.
         """
         # The rarest alternative limits the trust in the whole
         fewest = min(int(self.shows(each).sum()) for each in label)
         seen = self.auc(label)
         if math.isnan(seen):
             return -1.0
-        # Grows from 0 to 1 with the number of images
+        # With few images AUC and correlation are shrunk towards chance, so that rarely seen concepts are doubted
         trust = fewest / (fewest + _DOUBT)
         return 0.5 + (seen - 0.5 + self.correlate(label)) / 2 * trust - _PRICE * (sum(map(_count_said, label)) - 1)
 
