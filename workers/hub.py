@@ -45,7 +45,6 @@ def missing(name: str, groups: Groups) -> str:
                     "there, with `save_pretrained` of the model and of its image processor, or name another folder."
                 )
         return ""
-    # A path that does not exist is no id either
     if not _is_id(name):
         return f"There is no folder {name!r}, and it is no id of the hub, such as microsoft/resnet-152."
     return "" if fetching.is_set() or _find_cached(name, groups) else _explain_absence(name)
@@ -95,7 +94,6 @@ def fingerprint(place: Path, groups: Groups) -> str:
     digest = sha256()
     for path in files(place, groups):
         digest.update(f"{path.name} {file_fingerprint(path)}\n".encode())
-    # Short, since it becomes part of names
     return digest.hexdigest()[:12]
 
 

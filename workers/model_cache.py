@@ -199,7 +199,6 @@ class ModelCache:
         # Outside the handler: the traceback of the first attempt holds what it had loaded.
         self.evict()
         release_memory()
-        # The second failure is final
         try:
             return slot.load()
         except Exception as error:

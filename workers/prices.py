@@ -43,7 +43,7 @@ class PriceList(Mapping[str, Price]):
         return len(self._now())
 
     def _now(self) -> Mapping[str, Price]:
-        # A file that is replaced has another inode, also within the same moment
+        # A file that is replaced has another inode, even with the same size and time
         try:
             found = self.own.stat()
             seen: object = (found.st_ino, found.st_size, found.st_mtime_ns)
@@ -85,7 +85,6 @@ def _price(path: Path, model: str, entry: Any) -> Price:
 
 def _fill_cached(price: Price, shipped: Price | None) -> Price:
     """Return the price with that of cached tokens: if missing, the share that the provider is known to charge."""
-    # No share is known, or it cannot be computed
     if price.cached is not None or shipped is None or shipped.cached is None or not shipped.prompt:
         return price
     return price._replace(cached=price.prompt * shipped.cached / shipped.prompt)

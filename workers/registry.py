@@ -239,7 +239,6 @@ def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
     Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to; ""
     for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
     """
-    # Other systems are named as they are
     if kind != BLINDED_KIND:
         return ""
     # "replace": names of files may not be UTF-8

@@ -36,7 +36,6 @@ def find_device(wanted: str) -> str:
     number = int(wanted.partition(":")[2] or 0)
     if number < count:
         return wanted
-    # The build for processors finds no GPU, however many there are
     build = "" if torch.version.cuda else ", for it is the build for processors"
     there = f"only {count} of them" if count else f"none{build}"
     raise MissingPart(

@@ -41,7 +41,6 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
     varies = np.ptp(activations, axis=0) > 0
     strength = sum_activity(chosen)
     top = np.zeros(len(chosen), bool)
-    # At least one image, also of a very small dataset
     top[np.argsort(-strength, kind="stable")[: max(1, round(_TOP_SHARE * len(chosen)))]] = True
     return UnitActivity(
         constant=tuple(unit for unit in units if not varies[unit]),

@@ -127,7 +127,6 @@ def _compare(
     all_images = np.ones(len(own), bool)
     # Also over the images that activate the units most: a silent unit cannot change the output
     effects = [changed.estimate(rows, controls, names) for rows in (all_images, activity.top)]
-    # The layer has too few live units to draw from
     if not controls:
         few = ControlEffect(why=f"only {len(activity.live_others):,} other units of the layer are live")
         effects = [replace(each, control=few) for each in effects]

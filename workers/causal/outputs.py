@@ -65,7 +65,6 @@ class OutputChange:
             rising=sum(each == "rises" for each, _ in classes),
             classes=self._list_classes(rows, classes, controls, names),
             control=ControlEffect(
-                # The same images as the change itself
                 divergences=tuple(float(each.divergence[rows].mean()) for each in controls),
                 same=tuple(float(each.same[rows].mean()) for each in controls if each.same is not None),
             ),
@@ -95,7 +94,6 @@ class OutputChange:
         # The ends of the order: falls first, rises last
         ends = order if len(order) <= 2 * MAX_LISTED else [*order[:MAX_LISTED], *order[-MAX_LISTED:]]
         before, after = (self._find_probabilities(each, rows) for each in (self._own, self._other))
-        # Means over the draws of controls
         beside = np.mean([each.differences(rows).mean(0) for each in controls], axis=0) if controls else None
         return tuple(
             ClassChange(

@@ -78,7 +78,6 @@ def _list_falling(differences: NDArray[np.float64], names: Sequence[str], sign: 
 
 def _find_relative_change(own: Tensor, other: Tensor) -> float | None:
     length = float(own.double().norm())
-    # An output of length 0 has no relative change
     return _round(float((other.double() - own.double()).norm()) / length) if length else None
 
 

@@ -35,7 +35,6 @@ class AblatedLogit:
 
     def measure(self, held: Sequence[int]) -> float:
         """Return the mean logit over the images while these units are held at their means."""
-        # Without units nothing is rewritten
         rewrite = scale_units(held, 0.0, [self._means[unit] for unit in held]) if len(held) else None
         found = self._model.outputs(self._images, self._layer, rewrite)[:, self._target]
         # Double precision: effects are small differences of large sums
@@ -63,7 +62,6 @@ class AblatedLogit:
 
 def find_effects(logit: AblatedLogit, units: Sequence[int], what: str, progress: Progress) -> Floats:
     """Return how much the logit falls when each of these units alone is held at its mean: exact, a pass for each."""
-    # Once: the same for all units
     whole = logit.measure([])
     found = np.zeros(len(units))
     for at, unit in enumerate(units):

@@ -47,7 +47,7 @@ class CircuitSide:
     @property
     def nodes(self) -> list[int]:
         """Units that vary among the images."""
-        # Constant units explain nothing, and cannot be held
+        # Constant units explain nothing: held at their means they are what they were
         return [int(unit) for unit in np.flatnonzero(np.ptp(self.activations, axis=0) > 0)]
 
 
@@ -93,7 +93,6 @@ def find_circuit(
     chosen = np.argsort(-own, kind="stable")[: wish.images]
     if len(chosen) < MIN_IMAGES:
         raise RequestError(f"{len(chosen)} images are too few: {MIN_IMAGES} are needed. Name a larger dataset.")
-    # For the lift: which images count as showing the class
     shown = np.isin(np.arange(len(images)), chosen)
     # A small layer gives the same size for several shares
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})

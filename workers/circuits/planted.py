@@ -67,7 +67,6 @@ class PlantedModel:
             rng = np.random.default_rng([red, green])
             # Noise below 0.3, so that members stand out by 1 and more
             found[at] = torch.from_numpy(rng.random((UNITS, SIDE, SIDE)) * 0.3)
-            # A fifth of the images show the cause
             if rng.random() < 0.2:
                 for unit in [*self.members, *self.followers]:
                     found[at, unit] += 1 + rng.random()

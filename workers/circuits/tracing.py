@@ -40,7 +40,6 @@ class MemberTrace:
     ) -> None:
         """Raise UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
         if not hasattr(network, "trace"):
-            # Other models can be changed or read in one pass, not both
             raise MissingPart(
                 f"{network.name} cannot be read in one layer while another is changed, so there is no graph of its "
                 "circuits. Choose a circuit of a classifier or of an image encoder."
@@ -105,11 +104,9 @@ class MemberTrace:
                 # Latents of a layer come before its own units, so held units stay held whatever latents write.
                 by_layer.setdefault(place[1], []).append(rewrite)
             chains = {layer: _chain(some) for layer, some in by_layer.items()}
-            # One pass changes and reads everything
             outputs = self.network.trace(images, chains).double().cpu().numpy()
         activations = np.empty((len(images), len(self.members)))
         for place, some in places.items():
-            # Batches are joined in order
             activations[:, some] = torch.cat(read[place]).double().numpy()
         # Classes are read from the output: they are in no rewritten layer
         for at, each in enumerate(self.members):

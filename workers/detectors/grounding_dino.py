@@ -65,7 +65,6 @@ PUBLISHED = DetectionSettings(0.25, 0.0, 224)
 def load(settings: LabSettings, names: str = DEFAULT) -> GroundingDino:
     """Return the detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
     dino, sam = _two(names)
-    # Only the paper's pair is used in its own manner
     manner = PUBLISHED if names == PAPER else OURS
     return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names, manner)
 
@@ -79,7 +78,6 @@ def missing(settings: LabSettings, names: str = DEFAULT) -> str:
 
 def _two(names: str) -> tuple[str, str]:
     dino, comma, sam = (part.strip() for part in (PAPERS_TWO if names == PAPER else names).partition(","))
-    # A second comma would name a third model
     if not (dino and comma and sam) or "," in sam:
         raise UnknownName(f"grounding-dino:{names} does not name two models. Write it like grounding-dino:{DEFAULT}.")
     return dino, sam
@@ -217,7 +215,6 @@ class _Sam:
         # All boxes of the image together, in the order of the concepts
         boxes = [box for each in found.values() for box in each]
         masks = iter(self._masks(image, boxes) if boxes else [])
-        # Handed back in that order
         return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
 
     def _masks(self, image: Image, boxes: Sequence[_Box]) -> list[Bools]:

@@ -28,7 +28,6 @@ class Range:
     signed: bool = False
 
     def draw(self, rng: random.Random) -> float | int:
-        # The order of draws is fixed: value, then sign
         value = round(self.low + (self.high - self.low) * rng.random(), self.digits)
         value = -value if self.signed and rng.random() < 0.5 else value
         # Without decimals a whole number, so that the code says 3 and not 3.0

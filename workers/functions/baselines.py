@@ -50,8 +50,8 @@ Guess = Callable[[], FunctionAnswer]
 
 def study_numbers(call: StudiedFunction) -> FunctionAnswer:
     """Find a numeric function: where it is noisy, then the curve that the rest follows."""
-    # 1. Twice at the same points: where the outputs differ, there is noise
     x = np.arange(-EDGE, EDGE + _STEP, _STEP)
+    # 1. Twice at the same points: where the outputs differ, there is noise
     first = _measure(call, x)
     second = _measure(call, x, lambda: _conclude(x, first))
     noisy = np.isfinite(first) & (first != second)
@@ -76,7 +76,6 @@ def study_numbers(call: StudiedFunction) -> FunctionAnswer:
 
 def _measure(call: StudiedFunction, x: Floats, guess: Guess | None = None) -> Floats:
     """Return the outputs at many points, in calls that are not too large."""
-    # A call takes at most `_AT_ONCE` inputs
     parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
     return np.array([value for part in parts for value in call(part.tolist(), guess)], dtype=float)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workers.errors import ToolMisuse
 
-# Only for types: the rooms would import each other
+# Only for types: the module imports torch
 if TYPE_CHECKING:
     from workers.functions.words.triplets import Triplet
 

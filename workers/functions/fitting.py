@@ -112,9 +112,9 @@ class MeasuredPoints:
 
     def refine(self, fit: Fit) -> Fit:
         """Move the parameters by smaller and smaller steps as long as that lowers the error."""
-        # 1. All neighbours at the present step
         share = 1.0
         for _ in range(_ROUNDS):
+            # 1. All neighbours at the present step
             moved = [
                 self.fit((*fit.parts[:place], near, *fit.parts[place + 1 :]), fit.joint)
                 for place, part in enumerate(fit.parts)

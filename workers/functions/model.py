@@ -45,7 +45,6 @@ class FunctionCollection:
         """Return what is missing where words are compared; "" if nothing is."""
         try:
             self.open(layer, number)
-        # Not an error here: it is listed with the function
         except MissingPart as missing:
             return str(missing)
         return ""

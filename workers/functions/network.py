@@ -36,7 +36,6 @@ def approximate(function: Callable[[float], float], edge: float, rng: random.Ran
     """
     points = np.linspace(-edge, edge, _POINTS)
     values = np.array([compute(function, float(x)) for x in points])
-    # Undefined points say nothing about the curve
     kept = np.isfinite(values)
     # Rounded before the fit, so that the printed code has exactly these
     knots = np.array([round(2 * rng.random() - 1, 4) for _ in range(_HIDDEN)])
@@ -52,5 +51,4 @@ def _solve_ridge(features: NDArray[np.float64], values: NDArray[np.float64]) -> 
     size = float(np.abs(values).max()) or 1.0
     penalty = _RIDGE * len(features) * np.eye(features.shape[1])
     weights = np.linalg.solve(features.T @ features + penalty, features.T @ (values / size))
-    # Six significant digits in the code
     return [float(f"{weight * size:.6g}") for weight in weights]

@@ -137,8 +137,8 @@ def _keep(clean: Truth, _: random.Random) -> Truth:
 
 def _corrupt(clean: Truth, rng: random.Random) -> Truth:
     """Replace 10 to 40 % of the domain, at one of its ends or inside, by the mean of the function."""
-    side = draw_one(("smaller", "larger", "inside"), rng)
     # 1. Which side, and how wide
+    side = draw_one(("smaller", "larger", "inside"), rng)
     width = round((0.1 + 0.3 * rng.random()) * 2 * EDGE)
     # One point of room at both ends, so that "inside" is inside
     start = round(-EDGE + 1 + (2 * EDGE - width - 2) * rng.random())
@@ -210,7 +210,6 @@ def measure_nmse(truth: Sequence[float], estimate: Sequence[float]) -> float:
 def _find_mean(function: Callable[[float], float]) -> float:
     """Return the mean of f over 100 evenly spaced points of the domain, those where it is undefined left out."""
     step = 2 * EDGE / (_MEAN_POINTS - 1)
-    # 100 points include both ends, as published
     values = [compute(function, -EDGE + i * step) for i in range(_MEAN_POINTS)]
     finite = [value for value in values if math.isfinite(value)]
     return sum(finite) / len(finite) if finite else 0.0

@@ -83,7 +83,6 @@ class FunctionScientist:
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """Return the next reply. Raises what `emit` raises."""
-        # The same conversation gives the same reply, whatever the seed
         del load, seed
         text = _plan_reply(messages)
         emit(text)
@@ -99,7 +98,6 @@ def _plan_reply(messages: Sequence[Message]) -> str:
     try:
         # The whole study is played again from the start: the results so far answer its first calls
         answer = STUDIES[family](_replay(results))
-    # The first call without an answer becomes the next program
     except _NeedsCallError as needed:
         return _write_program(needed)
     except _RefusedError:

@@ -136,7 +136,7 @@ def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> 
 
 def _tell_truth(truth: Truth) -> TrueFunction:
     corruption = truth.corruption
-    # Infinite ends are cut for the chart
+    # Infinite ends are cut to the domain
     interval = (max(corruption.low, -EDGE), min(corruption.high, EDGE)) if corruption else None
     return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
@@ -158,7 +158,6 @@ def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) 
         outcome="scored",
         inputs=tuple(replace(each, answer=answer) for each, answer in zip(told.inputs, given, strict=True)),
     )
-    # Texts: all must match exactly
     if told.key.startswith("strings"):
         right = sum(isinstance(each, str) and each == wanted for each, wanted in zip(outputs, truth, strict=True))
         return replace(told, success=right == len(truth), right=right)

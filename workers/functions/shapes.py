@@ -66,6 +66,7 @@ def _signed(values: tuple[float, ...]) -> tuple[float, ...]:
     return (*(-value for value in reversed(values)), *values)
 
 
+# A column of ones lets the curve be shifted up and down
 _ONE = "np.ones_like(x)"
 _PLACES = _range(-60, 60, 1)
 # Coarser where there is a second parameter: the grid is their product
@@ -74,7 +75,6 @@ _PERIODS = _range(10, 60, 1)
 _FREQUENCIES = _range(0.03, 0.3, 0.001)
 
 SHAPES = (
-    # A column of ones lets the curve be shifted up and down
     CurveShape("a line", ("x", _ONE)),
     CurveShape("a parabola", ("x**2", "x", _ONE)),
     *(CurveShape(f"a power of {n}", (f"x**{n}", _ONE)) for n in (3, 4, 5, 6)),

@@ -54,7 +54,6 @@ class StringBox:
         """Return 10 texts. At least one is not returned unchanged, unless the function changes none of 200."""
         rng = random.Random(f"{self.key}: held out")
         texts: list[str] = []
-        # A function that changes few texts needs some luck: try several sets
         for _ in range(_MAX_TRIES):
             texts = [_draw_text(rng) for _ in range(HELD_OUT)]
             if self.evaluate(texts) != texts:
@@ -116,10 +115,8 @@ def write_texts(given: str, said: str) -> str:
 def _draw_box(key: str, rng: random.Random) -> StringBox:
     atoms = [draw_atom(STRING_ATOMS, rng)]
     if rng.random() < _COMPOSED_SHARE:
-        # Another atom: the same twice often undoes itself, such as "reverse"
         others = tuple(atom for atom in STRING_ATOMS if atom.name != atoms[0].name)
         atoms.append(draw_atom(others, rng))
-    # All but the last change s; the last is returned
     lines = [f"    s = {atom.code}\n" for atom in atoms[:-1]]
     code = f"def f(s):\n{''.join(lines)}    return {atoms[-1].code}\n"
     words = ", then ".join(atom.words for atom in atoms)

@@ -127,7 +127,6 @@ def _cut_alternatives(label: str) -> list[str]:
             f"The label {label!r} cannot be tested: the network that judges images does not understand "
             f"“{negations[0]}” and would look for the opposite. Say what images show instead."
         )
-    # As in the training data: small letters, no full stop
     found = [" ".join(each.lower().strip(" .").split()) for each in re.split(r"\s+OR\s+", label)]
     if not all(re.search(r"[^\W_]", each) for each in found):
         raise RequestError(f"The label {label!r} says nothing that can be looked for. Name what images show, in words.")
@@ -170,7 +169,6 @@ class _Towers:
         words = self.tokenizer(
             list(texts),
             padding="max_length" if self.is_sigmoid else True,
-            # Longer texts are cut at what the network was trained on
             max_length=self.network.config.text_config.max_position_embeddings,
             truncation=True,
             return_tensors="pt",
@@ -194,10 +192,9 @@ class _Towers:
     def weigh(self, images: Tensor, words: Tensor, alternatives: int) -> Tensor:
         """Return the probability that each image shows the likeliest alternative, (images,). The first rows of
         `words` are the alternatives."""
-        # The scale of training; in float32, since exp of half precision is coarse
+        # Networks store the logarithm of the scale
         match = images @ words.T * self.network.logit_scale.float().exp().cpu()
         if self.is_sigmoid:
-            # The likeliest alternative counts
             return (match + self.network.logit_bias.float().cpu()).sigmoid().amax(1)
         # All neutral texts together are the rival
         rivals = match[:, alternatives:].logsumexp(1, keepdim=True)

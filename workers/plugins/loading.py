@@ -178,7 +178,6 @@ def _find_named(name: str) -> _Source:
 
 
 def _find_module(name: str) -> _Source:
-    # Dots at the ends, or a path without an ending
     if not all(each.isidentifier() for each in name.split(".")):
         raise UnknownName("MAIA_PLUGINS names it, and it is neither a path of a .py file nor a module's dotted name")
     first, *rest = name.split(".")
@@ -187,7 +186,6 @@ def _find_module(name: str) -> _Source:
     files = [Path(top.origin)] if top and top.origin and not rest else []
     files += [place.joinpath(*rest, "__init__.py") for place in places]
     files += [place.joinpath(*rest).with_suffix(".py") for place in places if rest]
-    # Found without being imported, to name its version
     path = next((each for each in files if each.is_file()), None)
     if path is None:
         raise UnknownName("MAIA_PLUGINS names it, and Python finds no such module: install it where the worker runs")
@@ -196,7 +194,6 @@ def _find_module(name: str) -> _Source:
 
 
 def _find_entry(entry: metadata.EntryPoint) -> _Source:
-    # The version of its package: entry points may spread over many files
     version = entry.dist.version if entry.dist else ""
     return _Source(
         PluginOrigin(entry.name, f"{entry.dist.name if entry.dist else ''}: {entry.value}", version), entry.load

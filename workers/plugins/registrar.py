@@ -117,12 +117,11 @@ class Registrar:
 
     def _check(self, table: str, key: str, label: str) -> None:
         longest, noun = _LENGTHS.get(table, 100), NOUNS[table]
-        # Kinds of systems and toolsets are stored with runs, so they have no families
         family = ":?" if table not in (SYSTEMS, TOOLSETS, BACKBONES) else ""
         if (
             not isinstance(key, str)
             or len(key) > longest
-            # re.A: keys go into addresses and names of files
+            # re.A, or `\w` would allow letters of every script
             or not re.fullmatch(rf"[A-Za-z0-9][\w.-]*{family}", key, re.A)
         ):
             raise UnknownName(

@@ -68,7 +68,6 @@ def _read_config(name: str) -> Any:
 
     try:
         config = get_pretrained_cfg(name)
-    # timm raises several kinds of errors for unknown names
     except Exception as error:
         raise UnknownName(f"timm has no weights called {name!r}: {get_first_line(error)}") from error
     if config is None or not config.hf_hub_id:

@@ -28,7 +28,6 @@ show any number: each has its own probability.
 
 def probabilities(logits: torch.Tensor, scale: Scale) -> torch.Tensor:
     """Return probabilities in [0, 1] of logits (batch, classes, ...); values without a scale stay as they are."""
-    # Other values are no logits: an activation is no probability
     if not scale:
         return logits
     # Classes are the second dimension; further ones are places

@@ -46,7 +46,6 @@ def find_problem(question: CausalQuestion, units: int) -> tuple[str, str] | None
         return "units", "No unit is named. Name at least one."
     if len(asked) > MAX_UNITS:
         return "units", f"{len(asked):,} units are too many for one set. Name at most {MAX_UNITS:,}."
-    # One order for one set, so that equal questions are found again
     if list(asked) != sorted(set(asked)):
         return "units", "Name each unit once, in ascending order."
     if wrong := [unit for unit in asked if not 0 <= unit < units]:

@@ -17,7 +17,6 @@ def encode(value: Any) -> dict[str, Any]:
 
 def decode(kind: str, data: Any) -> Payload:
     """Return the payload of an event of this kind. Raises ValueError for invalid data or an unknown kind."""
-    # An unknown kind may come from a later version
     if kind not in KINDS:
         raise ValueError("there is no such kind of event")
     try:

@@ -45,14 +45,12 @@ CAMERAS: Mapping[str, tuple[float, float]] = {
 
 def read_parameters(scene: Any) -> dict[str, float]:
     """Get the parameters that a scene in plain data was drawn with; empty if no game engine drew it."""
-    # Scenes of other makers, and none
     given = scene.get("parameters") if isinstance(scene, Mapping) else None
     return keep_known(given) if isinstance(given, Mapping) else {}
 
 
 def keep_known(given: Mapping[Any, Any]) -> dict[str, float]:
     """Keep the parameters of the table whose values are within its bounds: records may come from anywhere."""
-    # Names outside the table have no unit and no bounds
     numbers = {name: given[name] for name in ENGINE_PARAMETERS if _is_number(given.get(name))}
     limits = ENGINE_PARAMETERS
     return {name: float(x) for name, x in numbers.items() if limits[name].least <= x <= limits[name].most}

@@ -96,7 +96,6 @@ class KindRow:
 
     def count_units(self, units: int, layers: int) -> int:
         """Return the total number of units if this many layers are named; 0 layers mean all."""
-        # A kind with families takes so many units of each
         return units * (layers or len(self.families)) if self.families else units
 
     def count(
@@ -107,7 +106,6 @@ class KindRow:
         `sources` is the number of named sources; 0 means those that the kind makes. With hints, each unit takes one
         more run.
         """
-        # Hints are a second run of each unit
         runs = self.runs + hints + autoencoders * self.runs_each
         # Without checks of its own, a kind takes none for its sources either
         checks = (sources or len(self.makes) or self.checks) if self.checks else 0

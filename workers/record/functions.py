@@ -95,7 +95,7 @@ def to_json(value: Any) -> str:
     # JSON has no NaN and no infinity
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(str(value))
-    # 1 and 1.0 are the same number; above 1e15 a float no longer has a whole part of its own
+    # 1 and 1.0 are written alike, as the whole number
     return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 

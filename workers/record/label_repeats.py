@@ -28,7 +28,6 @@ class LabelRepeats:
 
 def count_repeats(labels: Iterable[str]) -> LabelRepeats:
     """Count labels. Case, spaces and a final full stop are ignored, and so are empty labels."""
-    # Counted as a reader compares them
     texts = [text for label in labels if (text := " ".join(label.casefold().split()).rstrip("."))]
     counts = Counter(texts)
     repeated = tuple((text, count) for text, count in counts.most_common() if count > 1)

@@ -112,7 +112,6 @@ def explain_unpriced(label: str, what: str, remedy: str) -> str:
 
 
 def _figure(name: str, value: float) -> str:
-    # Up to three decimals, without zeros at the end
     number = f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{number} {_UNITS[name]}"
 

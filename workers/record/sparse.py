@@ -24,12 +24,10 @@ _LARGE_LAYER, _K, _LARGE_K = 256, 8, 32
 
 def default_latents(units: int) -> int:
     """Return the default number of latents for a layer of this many units."""
-    # Four latents for each unit, up to the limit of the page
     return min(_LATENTS_PER_UNIT * units, MAX_LATENTS)
 
 
 def default_k(units: int) -> int:
     """Return the default number of active latents per position for a layer of this many units. It is larger in a
     large layer."""
-    # Never more active latents than there are
     return min(_LARGE_K if units > _LARGE_LAYER else _K, default_latents(units))

@@ -108,7 +108,6 @@ def read_statements(text: str) -> list[StatedBias]:
         # Several quoted words: the last is the context, those before say which images are compared.
         quoted = _find_quotes(match[2][:end])
         excluded = [each for each in _find_quotes(match[2][end:]) if each not in quoted]
-        # A line without quoted words cannot be counted
         if quoted:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
             subject, context = tuple(quoted[:-1]), quoted[-1]
@@ -118,7 +117,6 @@ def read_statements(text: str) -> list[StatedBias]:
 
 def _find_quotes(text: str) -> list[str]:
     """Return the quoted words without repeats, normalized like titles."""
-    # As titles are compared: small letters, single blanks
     return list(dict.fromkeys(" ".join(words.casefold().split()) for words in _QUOTED.findall(text)))
 
 

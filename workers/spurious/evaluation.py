@@ -171,9 +171,9 @@ def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progr
 
 
 def repair(prepared: PreparedUnits, verdicts: Mapping[int, bool], factor: float = 0.0) -> Repair:
-    # What was not judged is not repaired
     """Return the head with the units that were judged spurious multiplied by `factor`; others, unjudged ones too,
     stay."""
+    # What was not judged is not repaired
     spurious = [unit for unit, selective in verdicts.items() if not selective]
     return repair_head(prepared.splits, prepared.head, spurious, factor)
 

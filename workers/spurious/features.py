@@ -66,7 +66,6 @@ def measure_features(
     # By all that the features depend on, so that other weights or pictures have another file
     path = state / "features" / f"{hashlib.sha256(facts.encode()).hexdigest()[:24]}.npz"
     values = _read(path)
-    # A file of another length is of an interrupted or older measurement
     if values is None or len(values) != len(dataset):
         values = _measure(model.read_features, dataset, progress)
         with atomic_write(path) as file:

@@ -53,7 +53,6 @@ def train_latents(
 
     Raises RequestError for a number that cannot be learnt, or too small a dataset; Cancelled if `progress` does.
     """
-    # Before any work: the number comes from a form
     if why := explain_latents(latents):
         raise RequestError(why)
     source = find_source(model.name, model, layer, dataset_key, dataset)
@@ -61,6 +60,5 @@ def train_latents(
     recipe = SparseRecipe(latents, min(_MAX_ACTIVE, latents // _ACTIVE_SHARE), steps=_STEPS, seed=seed)
     check_recipe(recipe, model, source.layer, dataset)
     mark = fingerprint(recipe, model, source.layer, dataset)[:8]
-    # File names: other characters become hyphens
     stem = re.sub(r"[^\w.-]+", "-", model.name, flags=re.ASCII).strip("-.")
     return train_sparse(settings, source, recipe, f"{stem[:60]}-{latents}-latents-{mark}", progress)

@@ -105,7 +105,6 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
         raise ValueError(f"{count} units were asked for, of {features.shape[1]}. Ask for as many as there are.")
     if count == 0:
         return fit(features, classes, [])
-    # Halving on the exponent: the path of units is even on that scale
     low, high = _LOWEST, _HIGHEST
     best: FittedRegression | None = None
     for _ in range(_STEPS):

@@ -51,11 +51,9 @@ def repair_head(
         raise ValueError(f"The classifier has no unit {wrong[0]}. Name units from 0 to {weights.shape[1] - 1}.")
     if not np.isfinite(factor):
         raise ValueError(f"A weight cannot be multiplied by {factor}. Give a number, 0 to leave the units out.")
-    # Twice named is once scaled
     units = sorted(set(spurious))
     changed = weights.copy()
     changed[:, units] *= factor
-    # What the units gave on average goes into the bias
     shift = (weights - changed) @ splits.validation.values.mean(0)
     test = splits.test
     before, after = (

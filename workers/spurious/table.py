@@ -138,7 +138,6 @@ def compute_fixed_rows(
     # The same units without a penalty, to tell the choice from the shrinking
     plain = fit(validation.values, validation.classes, units)
     whole, bare = [], []
-    # Means over several balanced sets, since each is small
     for at in range(SETS):
         progress("fitting balanced sets", at, SETS)
         part = draw_balanced(splits.balanced, seed, at)
@@ -225,7 +224,6 @@ def measure_groups(splits: Splits, answers: NDArray[np.int64]) -> tuple[GroupAcc
     """Return the accuracy on the test by class and ground, the worst first."""
     found = []
     for class_number, ground in np.unique(splits.test.cells, axis=0):
-        # Class and ground must both agree
         here = (splits.test.cells == (class_number, ground)).all(1)
         right = float((answers[here] == class_number).mean())
         found.append(GroupAccuracy(splits.classes[class_number], splits.grounds[ground], right, int(here.sum())))
@@ -253,7 +251,6 @@ def _row(
     ]
     groups = tuple(sorted(means, key=lambda each: each.accuracy))
     data: Literal["unbalanced", "balanced"] = "balanced" if key.startswith("balanced") else "unbalanced"
-    # One repeat has no spread
     spread = float(right.std(ddof=1)) if len(right) > 1 else 0.0
     mean = float(right.mean())
     return TableRow(

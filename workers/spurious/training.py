@@ -71,9 +71,7 @@ def train_classifier(
 
     Raises MissingPart if the file to start from does not fit.
     """
-    # The default depends on the dataset's network
     recipe = recipe or choose_recipe(dataset)
-    # A classifier of the same name is the same: it is not trained again
     name = _name_classifier(dataset, recipe, seed)
     folder = settings.state / "classifiers"
     target = folder / f"{name}.safetensors"
@@ -85,7 +83,6 @@ def train_classifier(
             network = _train(settings, dataset, pixels, seed, recipe, checkpoint, progress)
             card = ClassifierCard(dataset.network, tuple(dataset.classes), dataset.name.removesuffix(":train"), seed)
             save_classifier(network.cpu(), card, target)
-            # The file of weights is complete by now
             checkpoint.unlink(missing_ok=True)
     return name
 

@@ -62,7 +62,6 @@ class CircuitSystem(IndexedSystem[MemberModel]):
 
     def respond_members(self, images: Sequence[Image]) -> list[CircuitResponse]:
         """Return the same, with the activation of each member and the combined map."""
-        # Computed once by the model, and needed before members are measured
         thresholds = self._model.find_thresholds()
         bright = self._index.unit(MAP_LAYER, 0).quantile
         found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
@@ -98,9 +97,7 @@ class CircuitSystem(IndexedSystem[MemberModel]):
 
 def _reduce_map(combined: NDArray[np.float32]) -> list[list[float]]:
     """Reduce the map for programs: means over parts of the finer one."""
-    # Never larger than the map itself
     rows, columns = (min(each, _MAX_SIDE) for each in combined.shape)
-    # BOX takes the mean of the cells
     small = Pillow.fromarray(combined).resize((columns, rows), Pillow.Resampling.BOX)
     # Four digits are enough for programs, and shorten the message
     return [[round(float(value), 4) for value in row] for row in np.asarray(small)]

@@ -37,7 +37,6 @@ class Unit(IndexedSystem[VisionModel]):
         """Return activation and masked image for each image."""
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         found: list[NDArray[np.float32]] = []
-        # In batches, since an experiment may have hundreds of images
         for start in range(0, len(images), self._batch_size):
             found.extend(self._read_maps(images[start : start + self._batch_size]).numpy(force=True))
 
@@ -54,7 +53,6 @@ class Unit(IndexedSystem[VisionModel]):
 
     def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
         """Return the maps (batch, height, width)."""
-        # Only this unit's maps leave the model's result
         return self._model.maps(images, [self.spec.layer])[self.spec.layer][:, self.spec.unit]
 
 

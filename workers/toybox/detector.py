@@ -113,7 +113,6 @@ class ToyboxDetector:
     def _look(self, images: Sequence[Image]) -> list[_Sight]:
         with self._eyes as eyes, torch.no_grad():
             output = eyes(nets.preprocess(images).to(self._device))
-        # Softmax gives probabilities, which the confidence is made of
         parts = (each.softmax(dim=1).numpy(force=True) for each in (output.noun, output.colour))
         return [_Sight(noun, colour) for noun, colour in zip(*parts, strict=True)]
 

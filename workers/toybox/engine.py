@@ -123,7 +123,6 @@ def _share_inside(scene: Scene, index: int) -> float:
     thing, scale, foot, eye = scene.things[index], scene.scale(index), scene.foot(index), find_eye(scene.view)
     shape = scene.shape(index)
     reach, top = shape.radius * scale, foot + shape.height * scale
-    # Eight corners of a box around the toy, projected
     corners = [
         eye.project(thing.x + right * reach, thing.y + away * reach, z)
         for right in (-1, 1)

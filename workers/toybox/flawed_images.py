@@ -51,11 +51,9 @@ def _change_words(prompt: str, rng: random.Random) -> Iterator[str]:
     """Yield the prompt with one word replaced by another of its kind, in random order."""
     words = list(read_words(prompt))
     places = [place for place, word in enumerate(words) if word.kind in ("noun", "colour", "size", "ground")]
-    # Random order: any of the words may fail
     for place in rng.sample(places, len(places)):
         word = words[place]
         other = rng.choice([value for value in CHOICES[word.kind] if value != word.value])
         texts = [each.text for each in words]
-        # In the same number, so that grammar does not give the change away
         texts[place] = plural(other) if word.plural else other
         yield " ".join(texts)

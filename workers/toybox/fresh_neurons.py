@@ -25,7 +25,6 @@ _ENOUGH = 22
 def draw_neurons(seed: int) -> Mapping[str, str]:
     """Return the neurons of a seed by kind, in the form of `synthetic.neuron.build_table`. The same seed gives the
     same."""
-    # A text as the seed says what it is for, and gives the same on every machine
     rng = random.Random(f"fresh synthetic neurons {seed}")
     together, coloured = _count_scenes()
     # Only combinations that are frequent enough can have exemplars
@@ -52,8 +51,8 @@ def _count_scenes() -> tuple[Counter[frozenset[str]], Counter[tuple[str, str]]]:
     together: Counter[frozenset[str]] = Counter()
     coloured: Counter[tuple[str, str]] = Counter()
     for number in range(LENGTH):
-        # Each pair once a scene: several toys of a kind are still one occurrence
         things = splits.scene("validation", number).things
+        # Each pair once a scene: several toys of a kind are still one occurrence
         together.update(map(frozenset, itertools.combinations(sorted({thing.noun for thing in things}), 2)))
         coloured.update({(thing.colour, thing.noun) for thing in things})
     return together, coloured

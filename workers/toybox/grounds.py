@@ -121,6 +121,6 @@ def _confound(each: int) -> Iterator[tuple[int, int]]:
     """Draw this many images of each class in each environment."""
     for toy in range(4):
         for share in SHARES:
-            # The filler has the index 4, after the four grounds
             own = int(share * each)
+            # The filler has the index 4, after the four grounds
             yield from [(toy, toy)] * own + [(toy, 4)] * (each - own)

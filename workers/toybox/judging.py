@@ -84,10 +84,10 @@ class ToyboxJudge:
 
 
 def _shows(read: ReadLabel, picture: Picture) -> float | None:
-    # `Scene.from_json` also refuses None, so an image without a scene comes here too
     """Return 1 or 0; None for an image without a scene."""
     try:
         return float(read.is_present(Scene.from_json(picture.scene)))
+    # `Scene.from_json` also refuses None, so an image without a scene comes here too
     except ToolMisuse:
         return None
 

@@ -36,6 +36,6 @@ class ToyboxOneShot:
         readings = [prompts.read_prompt(text, 0) for text in self._describer.describe(masked)]
         scenes = [each.scene for each in readings if each.understood]
         if label := suggest_label(scenes, read_around(self._describer.summarize(masked))):
-            # No covering label: the most surprising concept is better than none
             return phrase_label(label)
+        # No covering label: the most surprising concept is better than none
         return phrase_label([concept for concept, _ in suggest_concepts(scenes)[:1]])

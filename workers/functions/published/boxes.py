@@ -42,7 +42,6 @@ class NoAnswer(ToolMisuse):
         self.why = why
 
 
-# Published names of noise, and ours
 _NOISES: dict[str, NoiseKind] = {"normal": "normal", "uniform": "uniform", "poisson": "poisson"}
 
 
@@ -145,7 +144,6 @@ class PublishedStrings:
 
     @cached_property
     def _scored(self) -> dict[str, str]:
-        # Each text once: several tests may have the same right input
         texts = list(dict.fromkeys(given for given, _ in self.list_executions()))
         answers = self.runner.run(texts, "text", 0)
         if answers.why:
@@ -264,7 +262,6 @@ def find_gap(box: BlackBox) -> str:
 def _find_other_interval(corruption: Corruption, values: Sequence[float]) -> str:
     """Return where the code answers anything but the mean in the interval of data.json; "" if it does not."""
     for x, y in zip(SCORED_POINTS, values, strict=True):
-        # Published numbers are rounded
         if corruption.low < x < corruption.high and not math.isclose(y, corruption.mean, rel_tol=1e-6, abs_tol=1e-9):
             said = f"data.json says that it is corrupted at {x:g} with a mean of {corruption.mean:g}"
             return f"{TWO_VERSIONS}: {said}, and its code gives {y:g} there"

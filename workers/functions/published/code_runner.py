@@ -163,6 +163,5 @@ def _explain_failure(result: ExperimentResult) -> str:
         return "It took over 512 MB of memory." if result.status == "memory" else "It was killed by the sandbox."
     # A line in brackets is the sandbox's advice to the authors of programs
     lines = (line for line in reversed(result.error.splitlines()) if line.strip() and not line.startswith("("))
-    # The last line of a traceback names the error
     last = next(lines, "It ended without an answer.")
     return f"Its code does not run: {last.strip()[:200]}"

@@ -50,7 +50,6 @@ def explain_trouble(category: Category, number: int) -> str:
 
 def read_code(category: Category, number: int) -> str:
     """Return the code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
-    # "utf-8" and not the machine's own encoding: `_explain_code` checked that it decodes
     return category.functions[number].files[CODE].decode("utf-8")
 
 

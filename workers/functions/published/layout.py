@@ -110,7 +110,7 @@ class Benchmark:
                 for name, data in sorted(each.files.items()):
                     found.update(name.encode("utf-8", "replace") + sha256(data).digest())
                 for name, path in sorted(each.too_large.items()):
-                    # By size alone: reading large files at each start takes too long
+                    # By size alone: large files are never read
                     found.update(f"{name} {path.stat().st_size if path.exists() else 0}".encode("utf-8", "replace"))
         return found.hexdigest()[:16]
 
@@ -120,7 +120,6 @@ def find_root(folder: str | Path) -> Path:
     try:
         named = Path(folder).expanduser()
         places = [named / place for place in _PLACES]
-        # The first that has any family: a part of the benchmark is enough
         found = [root for root in places if any((root / name).is_dir() for name in CATEGORIES.values())]
         if found:
             # Resolved once, so that links are compared with the true folder
@@ -139,7 +138,6 @@ def read_layout(folder: str | Path) -> Benchmark:
     root = find_root(folder)
     try:
         here = {family: root / name for family, name in CATEGORIES.items() if (root / name).is_dir()}
-        # Missing families are left out; the others still work
         return Benchmark(root, {family: _read_category(path, family, root) for family, path in here.items()})
     except OSError as error:
         raise MissingPart(f"{root} cannot be read: {error}. Give the worker's user the right to read it.") from error

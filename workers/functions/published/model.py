@@ -93,8 +93,8 @@ class PublishedFunctions:
         """Return the function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called
         or scored."""
         category = self._find_category(layer)
+        # 1. The function must be here
         if number not in category.functions:
-            # 1. The function must be here
             why = explain_trouble(category, number)
             raise UnknownName(f"There is no {layer} function {number} in {self.benchmark.folder}: {why}.")
         # 2. And runnable: tried once, then remembered
@@ -123,7 +123,6 @@ class PublishedFunctions:
 
     def list_defects(self, layer: str, number: int) -> list[str]:
         """List the known defects of a function that can be called, in words."""
-        # Defects of the published code, as the truth of a run reports them
         category = self._find_category(layer)
         row, defects = category.rows.get(number), []
         if layer == "concepts":

@@ -112,7 +112,6 @@ def convert_row(entry: Any, kind: type[_T]) -> _T:
     try:
         row = msgspec.convert(entry, kind, strict=True)
     except (msgspec.ValidationError, RecursionError) as error:
-        # A failed conversion is a fault of the entry: callers list it as such
         raise ValueError(str(error)) from error
     # Of another number of tests or options, the choices could not be judged
     if isinstance(row, WordTest | PairTest):

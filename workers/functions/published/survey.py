@@ -30,7 +30,6 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
                 trouble = model.find_trouble(family, number)
                 if trouble:
                     reasons.setdefault(trouble, []).append(number)
-                # Defects are of functions that run: others have a reason instead
                 for defect in [] if trouble else model.list_defects(family, number):
                     defects.setdefault(defect, []).append(number)
             here = len(category.functions)
@@ -50,7 +49,6 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
 
 def _count(found: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
     """Return the rows, most frequent first, with the folders of the first few."""
-    # Stable: reasons of equal count keep the order of their first function
     ordered = sorted(found.items(), key=lambda each: -len(each[1]))
     return [
         {"what": what, "count": len(numbers), "first": [f"f{number:05d}" for number in numbers[:_FIRST]]}

@@ -45,7 +45,6 @@ class ConceptBox:
         """Return what `call` returns."""
         words = check_words(inputs)
         by_concept = [self.nearness.compare(concept, words) for concept in self.concepts]
-        # To three digits, so that the rounding of a processor does not show
         return [round(max(0.0, *map(float, each)), 3) for each in zip(*by_concept, strict=True)]
 
     def draw_held_out(self) -> list[str]:
@@ -57,7 +56,6 @@ class ConceptBox:
         if self.hints:
             return list(self.hints)
         rng = random.Random(f"{self.key}: hints")
-        # Without the held-out words of each topic
         own = [word for concept in self.concepts for word in TOPICS[concept][:-HELD_OUT]]
         near = rng.sample(own, _NEAR_HINTS)
         words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - _NEAR_HINTS)]
@@ -70,11 +68,9 @@ class ConceptBox:
             return list(self.triplets)
         rng = random.Random(f"{self.key}: held out")
         words = list_held_out()
-        # All words are compared in one call, which is much faster than one by one
         value = dict(zip(words, self.evaluate(words), strict=True))
         # The word breaks ties, so that the order is the same everywhere
         ranked = sorted(words, key=lambda word: (-value[word], word))
-        # Wrong options must be clearly farther, or the right answer would be a matter of taste
         choices = [(near, [far for far in ranked if value[far] <= value[near] - _GAP]) for near in ranked[:_NEAREST]]
         # A network that tells hardly any words apart has none: then the two that are farthest
         known = [(near, far) for near, far in choices if len(far) > 1] or [(ranked[0], ranked[-2:])]

@@ -79,7 +79,6 @@ class NearnessJudge:
     find_nearness: Callable[[], Nearness]
     label: str = "nearness in meaning"
 
-    # Nearness knows no questions
     def pick(self, description: str, triplet: Triplet, question: str) -> int:  # noqa: ARG002 a network of words takes none
         near = self.find_nearness().compare(" ".join(description.split())[:_DESCRIPTION_CHARS], triplet.options)
         return int(near.argmax())

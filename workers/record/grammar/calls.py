@@ -61,7 +61,6 @@ def read_object(words: str) -> str:
 def read_arguments(given: Mapping[str, Any]) -> str:
     """Return the program, or else the conclusion, from named arguments."""
     named = {str(name).casefold(): value for name, value in given.items()}
-    # The first of the known names that holds a text
     code = next((value for name in _CODE if isinstance(value := named.get(name), str) and value.strip()), "")
     if code:  # a description beside a program is the program's
         return write(Written(program=code.strip("\n")))

@@ -55,6 +55,5 @@ def _blocks(reply: Written) -> Iterator[str]:
 
 
 def _line(each: Hypothesis) -> str:
-    # The form that `reply` parses
     mark = f"{each.status}: {each.reason}" if each.reason else each.status
     return f"Hypothesis_{each.number}: {each.text} [{mark}]"

@@ -69,7 +69,7 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
         at += 1
         if opening := FENCE.match(line):
             # Inside any other fence a call is a quotation too.
-            # May an unclosed fence end at a tag: only until the first one did, else the search could take too long
+            # An unclosed fence may end at a tag only until the first one did, else the search could take too long
             fence, at = read_fence(opening, lines, at, may_end)
             may_end = may_end and fence.closed
             _translate_fence(fence, made)

@@ -70,7 +70,6 @@ def _read_fields(given: dict[str, Any], schema: FunctionSchema) -> tuple[str, li
     texts = {}
     for name in (each for each in known if known[each]["type"] == "string"):
         value = given.get(name, "")
-        # Of a wrong type: left out here, and reported
         texts[name] = value.strip() if isinstance(value, str) else ""
         if not isinstance(value, str):
             problems.append(f"`{name}` is {_name_kind(value)} ({_quote(value)}), not text")
@@ -116,8 +115,8 @@ def _read_hypotheses(given: Any, problems: list[str]) -> tuple[Hypothesis, ...]:
     return tuple(found)
 
 
-# JSON has no other kinds: what is left is null
 def _name_kind(value: Any) -> str:
+    # JSON has no other kinds: what is left is null
     return _KINDS.get(type(value), "null")
 
 

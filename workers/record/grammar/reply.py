@@ -89,7 +89,6 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Parse a reply, in another dialect if the grammar finds nothing. Never raises: text without meaning is prose."""
-    # The grammar itself comes first, and is enough for nearly every reply
     plain = _parse(text)
     if plain.says_something and NO_TAG not in plain.readings:
         return plain
@@ -190,10 +189,10 @@ def _form(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 def _hypothesis(number: int, words: str) -> Hypothesis:
     """Parse a hypothesis and its status: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
+    # 1. Find the mark of its status
     text = words.strip()
     mark, end = None, 0
     # The last mark counts: a model may tell how the status changed.
-    # 1. Find the mark of its status
     for each in _FATE.finditer(text):
         if each.start() >= end:  # none inside the brackets of another
             mark, end = each, _end_of_mark(text, each)

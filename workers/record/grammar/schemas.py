@@ -19,7 +19,6 @@ _TEXT: dict[str, Any] = {"type": "string"}
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with exactly these fields. All are required, because an optional field would
     need two types."""
-    # Strict modes of providers refuse optional fields and unknown ones
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -41,7 +40,6 @@ def list_functions(task: str, layer: str, *, last: bool = False) -> tuple[Functi
     """Return the functions that a reply about a unit of this layer may call. In the `last` reply, only the
     conclusion."""
     needs = (tags[0] for tags in list_needs(task, layer))
-    # In the order of the task, each field once
     named = dict.fromkeys([*find_task(task).answer, *("labels" if tag == "LABEL" else tag.lower() for tag in needs)])
     about = "Conclude, in place of the tags of a reply."
     conclude = FunctionSchema(CONCLUDE, about, _object({"hypotheses": _HYPOTHESES} | {it: _field(it) for it in named}))

@@ -48,7 +48,6 @@ def select(draft: ReplyFields) -> Written:
         # Only line ends: leading blanks of a program are indentation
         return replace(about, program=draft["program"].rstrip().strip("\n"))
     texts = {name: draft[name].strip() for name in ("description", "reasoning", "bias")}
-    # One label a line, without empty lines
     labels = tuple(join_lines(line) for line in draft["labels"].split("\n") if line.strip())
     return replace(about, labels=labels, **texts)
 

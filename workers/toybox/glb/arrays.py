@@ -70,7 +70,6 @@ def _read_table(glb: Glb, at: int) -> NDArray[Any]:
         raise GlbRefused(f"accessors[{at}] has no bytes; export it uncompressed")
     number, width = np.dtype(_NUMBERS[row.component_type]), _WIDTHS[row.type]
     view = glb.view(row.buffer_view)
-    # Interleaved tables have a stride; others are packed
     step = glb.document.buffer_views[row.buffer_view].byte_stride or width * number.itemsize
     if step < width * number.itemsize:
         raise GlbRefused(f"accessors[{at}] has rows that overlap; export it again")

@@ -21,8 +21,8 @@ MAX_BYTES = 50_000_000
 """Maximum size of a file in bytes."""
 _MAX_JSON = 8_000_000
 _MAX_ROWS = 20_000
-# Four-byte words that begin the file and its chunks: "glTF", "JSON" and "BIN\0", little-endian
 """Maximum number of nodes, accessors and so on in a file."""
+# Four-byte words that begin the file and its chunks: "glTF", "JSON" and "BIN\0", little-endian
 _MAGIC, _JSON, _BINARY = 0x46546C67, 0x4E4F534A, 0x004E4942
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
@@ -120,7 +120,6 @@ class NodeRow(_Row):
 
     children: list[Index] = []
     mesh: Index | None = None
-    # A skin means a skeleton; `geometry` refuses it, since its pose cannot be drawn
     skin: Index | None = None
     matrix: Matrix | None = None
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -224,8 +223,8 @@ def decode_uri(uri: str) -> bytes:
 
 
 def _cut_chunks(data: bytes) -> list[memoryview]:
-    # 1. The header: magic, version, length
     """Return the JSON and, if present, the binary chunk."""
+    # 1. The header: magic, version, length
     if len(data) < 12 or struct.unpack_from("<I", data)[0] != _MAGIC:
         raise GlbRefused("it is no glTF in binary form: it does not begin with glTF; export it as .glb")
     _, version, length = struct.unpack_from("<III", data)

@@ -41,9 +41,9 @@ class FolderReading:
 
 @dataclass(frozen=True)
 class _Known:
-    # Time and size: changed when the file is overwritten, and cheap to compare at each reading
     """A file as last read: its time and size, and the toy or the reason why there is none."""
 
+    # Time and size: changed when the file is overwritten, and cheap to compare at each reading
     stamp: tuple[int, int]
     toy: AddedToy | None
     problem: str = ""

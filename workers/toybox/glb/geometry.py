@@ -129,10 +129,10 @@ def _walk_nodes(glb: Glb) -> Iterator[tuple[NodeRow, Floats]]:
     if document.scenes:
         roots = get_row(document.scenes, document.scene, "scenes").nodes
     seen: set[int] = set()
+    # Depth first with a stack of its own: a deep file must not exhaust Python's
     waiting = [(root, np.eye(4), 1) for root in reversed(roots)]
     while waiting:
         at, above, depth = waiting.pop()
-        # Depth first with a stack of its own: a deep file must not exhaust Python's
         node = get_row(document.nodes, at, "nodes")
         # glTF demands a tree. In a graph with shared nodes, the number of paths may explode
         if at in seen:
@@ -224,7 +224,6 @@ def _read_places(glb: Glb, primitive: Primitive, number: int, count: int) -> Flo
     at = primitive.attributes.get(f"TEXCOORD_{number}")
     if at is None:
         return None
-    # A repeated texture needs no more than this, and the renderer's coordinates stay small
     return np.clip(read_vectors(glb, at, ("VEC2",), count, shares=True), -_MAX_PLACE, _MAX_PLACE)
 
 
@@ -258,7 +257,7 @@ def _turn_up(vectors: Floats) -> Floats:
 
 
 def _normalize_length(vectors: Floats) -> Floats:
-    # Normals of empty triangles have length 0; they are drawn nowhere
+    # Normals of empty triangles have length 0
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
 
 

@@ -82,7 +82,6 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
         return []
     words = eyes.vocabulary
     unmasked = [unmask(image) for image in images]
-    # No gradients are needed, and they would hold memory
     with torch.no_grad():
         seen = eyes(preprocess([image for image, _ in unmasked]))
     noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
@@ -153,7 +152,6 @@ def _find_things(
             for part in split_by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS:
-                    # Pixels of one toy may disagree: the commonest word is taken
                     hue, extent = (int(np.bincount(values[part]).argmax()) for values in (colour, size))  # commonest
                     thing = DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels)
                     (inside if (part & bright).sum() >= _MIN_INSIDE * pixels else around).append(thing)
@@ -164,7 +162,6 @@ def _find_things(
 def split_by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     """Split a patch if a third of it has another colour: two touching toys of one kind differ in colour."""
     hues, counts = np.unique(colour[patch], return_counts=True)
-    # A third, since shade and edges give small patches of other colours
     large = hues[counts >= patch.sum() / 3]
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
 

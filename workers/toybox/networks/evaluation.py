@@ -88,8 +88,8 @@ def _batches(shown: Examples) -> list[Tensor]:
 
 
 def mean_average_precision(scores: Floats, truth: Bools) -> float:
-    # Classes without a positive have NaN
     """Return the mean over those columns (classes) of (n, classes) that have a positive."""
+    # Classes without a positive have NaN
     return float(np.nanmean([average_precision(scores[:, k], truth[:, k]) for k in range(scores.shape[1])]))
 
 

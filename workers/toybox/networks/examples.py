@@ -85,7 +85,6 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
     done = _array(folder / "done.npy", (-(-count // _CHUNK),))
     missing = [int(chunk) for chunk in np.flatnonzero(done == 0)]
     alone = processes == 1  # one worker needs no other process
-    # "spawn", since a fork would copy the renderer's and torch's threads in an unknown state
     spawn = multiprocessing.get_context("spawn")
     with ThreadPoolExecutor(1) if alone else ProcessPoolExecutor(processes, spawn) as pool:
         futures = {pool.submit(_draw, split, numbers[c * _CHUNK : (c + 1) * _CHUNK]): c for c in missing}

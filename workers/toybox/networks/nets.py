@@ -93,7 +93,6 @@ class Residual(nn.Module):
         self.first = _convolution(inputs, outputs, stride)
         self.second = nn.Sequential(nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs))
         self.shortcut: nn.Module = nn.Identity()
-        # A shortcut of another shape needs a convolution to match
         if stride != 1 or inputs != outputs:
             self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
@@ -224,11 +223,11 @@ def fingerprint(path: Path) -> str:
 Network = TypeVar("Network", ToyboxNet, ToyboxEyes)
 
 
-# The vocabulary is stored with the weights, so the network is built before they are loaded
 def _with_weights(kind: type[Network], path: Path) -> Network:
     if not path.exists():
         raise MachineryError(f"The weights {path} are missing. Restore the file, or run `manage.py train_toybox`.")
     with safe_open(path, framework="pt") as file:
+        # The vocabulary is stored with the weights, so the network is built before they are loaded
         network = kind(Vocabulary.from_json(file.metadata()["vocabulary"]))
         # The linter's form fails: an opened file cannot be iterated
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118

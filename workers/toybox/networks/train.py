@@ -155,7 +155,6 @@ def run(only: str | None, changes: dict[str, int | None], into: Path | None, sta
     """Train what was asked for and print the figures. `changes` replace numbers of the recipes unless None."""
     given = {name: value for name, value in changes.items() if value is not None}
     for name in [only] if only else PLANS:
-        # The plans are frozen and shared: changes go into copies
         plan = PLANS[name]
         plan = replace(plan, recipe=replace(plan.recipe, **given))
         if into:

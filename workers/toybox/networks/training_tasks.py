@@ -37,7 +37,6 @@ class TrainingRecipe:
     """Weight of the mean of layer4's maxima in the loss, which keeps units silent unless needed."""
     sparse_head: float = 1e-4
     """Weight of the sum of the head's weights, which makes a unit support few classes."""
-    # Fixed, so that training can be repeated
     seed: int = 0
     threads: int = 2
 
@@ -68,7 +67,6 @@ class TrainingTask:
 
 def training_stages(recipe: TrainingRecipe, whole: Examples) -> list[TrainingStage]:
     """Return the stages in order."""
-    # Close-ups teach what a toy is; whole scenes then teach to find it
     near = close_ups(whole, recipe.seed)
     return [
         TrainingStage("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate, True),

@@ -141,7 +141,6 @@ def find_class(view: ScientistView) -> Concept | None:
         return named[0]
     if view.silent or not view.case.done("screen"):
         return None
-    # The bias of a class is asked about things; properties alone are contexts
     nouns = [each for each in SINGLES if each.named == ("noun",)]
     return max(nouns, key=lambda each: view.evidence.worth((each,)))
 

@@ -38,7 +38,6 @@ _EDITS = {"noun": 2, "colour": 1, "size": 1, "ground": 1, "light": 1}
 def plan_reply(view: ScientistView) -> PlannedReply:
     """Return the next reply."""
     if view.case.must_conclude:
-        # The order is from cheap to costly: what is known, a broad screening, then tests of what it suggests
         return _plan_conclusion(view)
     if view.case.has("dataset_exemplars") and view.due("exemplars"):
         return plan_exemplars(view)
@@ -46,7 +45,6 @@ def plan_reply(view: ScientistView) -> PlannedReply:
         return _plan_conclusion(view)
     if view.due("screen"):
         return plan_screening(view)
-    # Only a quiet unit may need several toys at once
     if view.quiet and not view.pairs and view.due("crowd"):
         return _describe_crowd(view)
     return _plan_tests(view)
@@ -84,7 +82,6 @@ def plan_exemplars(view: ScientistView) -> PlannedReply:
 
 def plan_screening(view: ScientistView) -> PlannedReply:
     rng = view.rng("screen")
-    # `fewer` halves the count after a failure, which may have been a time limit
     each = view.fewer("screen", _SCREENED)
     groups = {
         "one toy": designs.balanced_scenes(rng, [1] * each),
@@ -140,7 +137,6 @@ def _refine(view: ScientistView) -> PlannedReply:
 
 def _seek(view: ScientistView) -> PlannedReply:
     label = view.labels[0]
-    # More toys in a scene test more causes at once
     scenes = designs.scenes_without(label, view.fewer("seek", _SOUGHT), _BESIDE, view.rng("seek"))
     prose = findings.describe_leading(view) + (
         f"\n\nOne cause is no proof that there is no other. So I look for images that are bright without it: "
@@ -153,9 +149,9 @@ def _seek(view: ScientistView) -> PlannedReply:
 def _list_editable(view: ScientistView) -> list[Concept]:
     """Return alternatives of the leading label for which an edit of a scene is unambiguous."""
     return [
-        # With several of a kind, "the ball" of an edit could be any of them
         each
         for each in view.labels[0]
+        # With several of a kind, "the ball" of an edit could be any of them
         if each.count == 1
         and each.relation == "with"
         and (each.partner is None or (each.noun and each.partner.noun and each.noun != each.partner.noun))
@@ -164,7 +160,6 @@ def _list_editable(view: ScientistView) -> list[Concept]:
 
 def _edit(view: ScientistView) -> PlannedReply:
     rng, concepts = view.rng("edit"), _list_editable(view)
-    # Taken in turn, so that each alternative is edited about equally often
     count = view.fewer("edit", _EDITED)
     scenes = designs.build_edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
     plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
@@ -212,7 +207,6 @@ def _validate(view: ScientistView) -> PlannedReply:
     for label in labels:
         groups[phrase_label(label)] = designs.build_matching_scenes(label, each, rng)
         groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each * 3 // 5, rng)
-    # Shared by all labels, and drawn once
     groups["none of these"] = designs.negatives(labels, each, rng)
     prose = findings.describe_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "

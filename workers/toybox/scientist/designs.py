@@ -27,7 +27,6 @@ class BalancedSampler:
 
     def deal(self, name: str) -> str:
         deck = self._left[name]
-        # A new deck when the old one is empty, in random order
         if not deck:
             deck += CHOICES[name]
             self._rng.shuffle(deck)
@@ -82,7 +81,6 @@ def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
     for place in range(count):
         drawn = (label[place % len(label)].hard_negative(rng) for _ in range(_TRIES))
         found += list(itertools.islice((scene for scene in drawn if not matches_any(label, scene)), 1))
-    # `islice` takes the first that fits, and stops drawing
     return found
 
 

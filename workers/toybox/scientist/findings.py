@@ -82,7 +82,6 @@ def choose_label(view: ScientistView) -> Label:
 
     Without a test, return the best one if it is good on the trials by which it was chosen.
     """
-    # A dead unit has no label, whatever its exemplars suggest
     if view.silent or not view.labels:
         return ()
     if not len(view.evidence):
@@ -182,7 +181,6 @@ def _describe_certainty(view: ScientistView, best: Label) -> str:
     found = view.tested(best)
     if found is None:
         return "The label was not tested on images drawn for the purpose, so I am not sure of it."
-    # The lower end of the interval decides, not the estimate
     low = found.auc - 2 * found.error
     sure = "I am confident of it" if low > 0.8 else "It is likely" if low > 0.65 else "I am not sure of it"
     return (

@@ -79,7 +79,6 @@ def _list_idle_pairs(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
     """Return what pairs show to be idle, smallest difference first."""
     floor = _find_floor(label, evidence)
     found: list[tuple[float, IdleWords]] = []
-    # Without edits there are no pairs, and the masks need not be computed
     for concept in label if len(evidence.edited) else ():
         for wider in _list_wider(concept):
             pairs = _collect_pairs(label, concept, wider, evidence)
@@ -118,13 +117,11 @@ def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: Tri
 def _list_idle_among_others(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
     found = []
     for concept in label:
-        # A concept of one property has nothing to lose
         for name in concept.named if len(concept.named) > 1 else ():
             # Where the alternative is shown, and where it lacks that property alone and none is shown
             wider = concept.having({name: None})
             lacks = evidence.shows(wider) & ~evidence.match_label(label)
             shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
-            # Enough of both, since chance differences are large in few images
             if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
                 means = float(shown.mean()), float(without.mean())
                 found.append(IdleWords(concept, wider, *means, len(shown), len(without)))

@@ -173,7 +173,6 @@ class TrialEvidence:
         """Return Pearson's r of the activation with whether the label describes the image; 0 if either is constant."""
         described = self.match_label(label)
         share, spread = float(described.mean()), float(self.activations.std())
-        # A constant has no correlation
         if not 0 < share < 1 or not spread:
             return 0.0
         gap = float(self.activations[described].mean() - self.activations[~described].mean())
@@ -251,7 +250,6 @@ def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
         others += (
             [replace(concept, partner=None, relation="with")] if concept.partner else _list_pairs(concept, joinable)
         )
-        # Three of a kind at most: scenes seldom have more
         others += [replace(concept, count=concept.count + step) for step in (-1, 1) if 1 <= concept.count + step <= 3]
         for other in others:
             yield normalize_label((*label[:place], other, *label[place + 1 :]))

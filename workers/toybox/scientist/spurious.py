@@ -66,7 +66,6 @@ class ResponseTable:
         """Share of the variance of the means that the classes explain, in [0, 1]; 0 without variance."""
         middle = self.means.mean()
         whole = float(((self.means - middle) ** 2).mean())
-        # Without variance no class stands out, so nothing is explained
         return float(((self.by_class - middle) ** 2).mean()) / whole if whole > 0 else 0.0
 
     @cached_property
@@ -78,11 +77,9 @@ class ResponseTable:
     @cached_property
     def passed(self) -> list[tuple[str, str]]:
         """Settings in which another class leads, with that class."""
-        # The first of equal classes wins
         best = self.means.argmax(0)
         return [
             (ground, self.nouns[int(place)])
-            # Another class leads there although this one leads on average
             for ground, place in zip(self.grounds, best, strict=True)
             if int(place) != self.order[0]
         ]
@@ -115,7 +112,6 @@ def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
     """Return the classes and settings that the question names; all of them if it names fewer than two."""
     said = {word.value for word in read_words(view.case.question)}
     nouns, grounds = [noun for noun in NOUNS if noun in said], [ground for ground in GROUNDS if ground in said]
-    # One class or setting gives no table to compare
     return nouns if len(nouns) > 1 else list(NOUNS), grounds if len(grounds) > 1 else list(GROUNDS)
 
 
@@ -168,7 +164,6 @@ def _list_signs(table: ResponseTable) -> list[str]:
 
 def _hypotheses(table: ResponseTable) -> list[ReportedHypothesis]:
     signs = _list_signs(table)
-    # Both are listed, so that the conclusion settles the pair
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [

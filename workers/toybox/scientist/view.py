@@ -95,7 +95,6 @@ class ScientistView:
         """The label that the exemplars alone suggest."""
         return suggest_label([scene for scene, _ in self.exemplars], self.around)
 
-    # Half way from the usual to the best exemplar counts as bright
     @property
     def quiet(self) -> bool:
         """True if nothing drawn so far came near the best exemplar; without exemplars, if no image is outstanding."""
@@ -107,6 +106,7 @@ class ScientistView:
             # Activations have two decimals; this only absorbs rounding
             return float(activations.max() - activations.min()) < 1e-9
         floor = float(np.median(activations))
+        # Half way from the usual to the best exemplar counts as bright
         bright = activations > floor + (best - floor) / 2
         return int(bright.sum()) < _BRIGHT
 
@@ -114,7 +114,6 @@ class ScientistView:
     def labels(self) -> list[Label]:
         """Labels worth considering, best first. Before anything is drawn, what the exemplars suggest."""
         hints = [concept for concept, _ in self.hints]
-        # Nothing drawn yet: exemplars are all there is
         if not len(self.evidence):
             suggested = [self.suggested] if self.suggested else []
             return list(dict.fromkeys((*suggested, *(normalize_label((concept,)) for concept in hints))))
@@ -180,7 +179,6 @@ def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label
     them."""
     rest = list(scenes)
     found: list[Concept] = []
-    # Each alternative must cover most of what the earlier ones left
     while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(scenes):
         shared = suggest_concepts(rest)
         # Prefer concepts that nearly all of them share; else one about things, since every scene has some ground
@@ -206,7 +204,6 @@ def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     """
     counts = Counter(concept for scene in scenes for concept in set(_concepts(scene)))
     things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
-    # Rare concepts are surprising at smaller counts
     surprise = {concept: _measure_surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
     likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise[concept] > _CLEAR]
     # `repr` breaks ties the same way in every process
