@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workers.protocols import Message
 from workers.toybox.concept_match import match
 
-# The wording is that of the judge's question: a change there must be repeated here
+# The wording is that of `workers/metrics/two_way.py`: a change there must be repeated here
 _TRUTH = re.compile(r"responds? to exactly this: “(.*)”\s*$", re.MULTILINE)
 _LABELS = re.compile(r"^Label A: “(.*)”\nLabel B: “(.*)”$", re.MULTILINE)
 
