@@ -61,6 +61,7 @@ def folder(name: str, groups: Groups) -> Path:
     """
     local = Path(name).expanduser()
     if lack := missing(name, groups):
+        # A folder or id that exists lacks files; others are unknown
         raise MissingPart(lack) if local.is_dir() or _is_id(name) else UnknownName(lack)
     if local.is_dir():
         return local.resolve()
@@ -87,6 +88,7 @@ def files(place: Path, groups: Groups) -> list[Path]:
 def fingerprint(place: Path, groups: Groups) -> str:
     """Return a name for the content of these files that changes whenever it does."""
     # In the hub's cache the commit names the content already.
+    # Files of a snapshot never change
     if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
         return place.name[:12]
     digest = sha256()
@@ -110,6 +112,7 @@ def _digest(path: Path, seen: tuple[int, int, int]) -> str:  # noqa: ARG001 - in
 def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
     """Return the first file of the group with all its shards; empty if no file of it is complete."""
     for name in group:
+        # An index alone is not enough: its shards must be there
         paths = [place / name]
         if paths[0].is_file():
             paths += [place / shard for shard in _list_shards(paths[0])]
@@ -133,12 +136,14 @@ def _list_shards(path: Path) -> list[str]:
     if not path.name.endswith(".index.json") or not path.is_file():
         return []
     try:
+        # Many tensors lie in one shard
         return sorted(set(json.loads(path.read_text())["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MissingPart(f"The list of shards {path} is damaged. Fetch or save the checkpoint again.") from error
 
 
 def _is_id(name: str) -> bool:
+    # Imported here: pages that name no checkpoint start without it
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -155,6 +160,7 @@ def _find_cached(name: str, groups: Groups) -> Path | None:
 
     found = try_to_load_from_cache(name, groups[0][0])
     place = Path(found).parent if isinstance(found, str) else None
+    # Snapshots may be incomplete: downloads are interrupted
     return place if place and all(_present(place, group) for group in groups) else None
 
 
@@ -167,6 +173,7 @@ def _fetch(name: str, groups: Groups) -> Path:
     try:
         # The library repeats a failed download for most of a minute, but asks this question only once.
         HfApi().model_info(name, timeout=ANSWER_SECONDS)
+        # The first file gives the commit that all others are taken from
         place = Path(hf_hub_download(name, groups[0][0])).parent
         for group in groups:
             for shard in _list_shards(_get_first(name, group, place.name)):

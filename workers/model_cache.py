@@ -75,6 +75,7 @@ class ModelCache:
 
     def limit(self) -> int:
         """Return the budget in bytes, 0 for none. Asks the CUDA device for its memory the first time, if needed."""
+        # Asked late: the process may never use the device
         if not self.budget and self.device.startswith("cuda"):
             import torch
 
@@ -84,12 +85,15 @@ class ModelCache:
 
     def evict(self, wanted: int | None = None, beside: Slot[Any] | None = None) -> None:
         """Unload idle slots until `wanted` bytes are free, all of them if None; the least recently used first."""
+        # Kept until after the lock
         away: list[object] = []
         with self._turn:
+            # Busy slots are never unloaded: a thread computes with them
             idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
             while idle and (wanted is None or self._sum_taken(beside) + wanted > self.limit()):
                 away.append(idle.pop(0).empty())
         # Outside the lock: freeing gigabytes takes a while.
+        # Dropping the last references frees the weights
         if away:
             away.clear()
             release_memory()
@@ -99,6 +103,7 @@ class ModelCache:
         with self._turn:
             self._await_turn(slot, threading.get_ident())
             slot.owner = threading.get_ident()
+            # Counted, since a thread may enter the same slot again
             slot.depth += 1
         try:
             return slot.held if slot.held is not None else self._fetch(slot)
@@ -110,6 +115,7 @@ class ModelCache:
     def leave(self, slot: Slot[Any]) -> None:
         """Give the slot back."""
         with self._turn:
+            # At the end of its use, so that a long one does not look old
             slot.used = time.monotonic()
             slot.depth -= 1
             if not slot.depth:
@@ -118,6 +124,7 @@ class ModelCache:
 
     def _await_turn(self, slot: Slot[Any], me: int) -> None:
         """Wait until no other thread has the slot, and until it fits beside the slots that are busy."""
+        # Entered again by the same thread
         if slot.owner == me:
             return
         # A thread that holds a slot does not wait for room: the thread that takes the room may be waiting for that
@@ -135,6 +142,7 @@ class ModelCache:
     def _refuse_circle(self, slot: Slot[Any], me: int) -> None:
         """Raise MachineryError instead of waiting for a thread that waits for this one (a deadlock)."""
         wanted: Slot[Any] | None = slot
+        # Follow the chain: who has the slot, and what that thread waits for
         while wanted is not None and wanted.owner is not None:
             wanted = self._waiting.get(wanted.owner)
             if wanted is not None and wanted.owner == me:
@@ -146,6 +154,7 @@ class ModelCache:
     def _fits(self, slot: Slot[Any]) -> bool:
         """True if it is loaded, or would fit if all idle slots were unloaded; an unknown size fits."""
         limit, others = self.limit(), sum(each.size for each in self._slots if each.busy and each is not slot)
+        # An unknown size may load: it is measured afterwards
         return slot.loaded or not limit or not others or others + slot.size <= limit
 
     def _sum_taken(self, beside: Slot[Any] | None) -> int:
@@ -154,12 +163,14 @@ class ModelCache:
 
     def _fetch(self, slot: Slot[T]) -> T:
         """Load an unloaded slot, and make room: before if its size is known, and after; log if there is none."""
+        # 1. Room before loading, if the size is known
         known = slot.size
         if known and self.limit():
             self.evict(known, beside=slot)
         # Without the lock, so that other slots can be used while this one loads.
         held = self._load(slot)
         size = count_bytes(held)
+        # 2. Kept before the eviction below, which must count it
         with self._turn:
             slot.held, slot.size = held, size
             self.loads += 1
@@ -167,6 +178,7 @@ class ModelCache:
             return held
         # Again: the size was unknown before the first load, or has changed.
         self.evict(slot.size, beside=slot)
+        # 3. Still too much: others are busy
         with self._turn:
             others = self._sum_taken(slot)
         if others + slot.size > self.limit():
@@ -230,6 +242,7 @@ class Slot(Generic[T]):
 
     def empty(self) -> object:
         """Drop the weights, and return them."""
+        # The caller frees them outside its lock
         held, self.held = self.held, None
         return held
 
@@ -238,6 +251,7 @@ class Slot(Generic[T]):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
+            # The plug-in may have wrapped the error
             if error is not None and (is_out_of_memory(error) or is_out_of_memory(error.__cause__)):
                 self._cache.evict()  # the next attempt finds more room
         finally:
@@ -258,6 +272,7 @@ def map_in_batches(
         made = _attempt(work, batch)
         if made is None:  # by now the traceback is gone, and with it what it held
             release_memory()
+            # Half of what was tried, rounded up, so that one is left at least
             size = (len(batch) + 1) // 2
             continue
         found.extend(made)

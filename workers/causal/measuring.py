@@ -40,6 +40,7 @@ def check_question(model: VisionModel, layer: str, question: CausalQuestion) -> 
     Raises UnknownName for a layer that it does not have, MissingPart for a model or layer that cannot be rewritten,
     RequestError for units or a factor that make no sense.
     """
+    # 1. The layer
     layers = model.layers()
     check_rewritable(model.name, layer, layers)
     if not hasattr(model, "outputs"):
@@ -47,9 +48,11 @@ def check_question(model: VisionModel, layer: str, question: CausalQuestion) -> 
             f"{model.name} has no output of its own that follows from {layer}, so no unit there can be shown to change "
             "it. Choose a unit of a classifier or of an image encoder."
         )
+    # 2. The model
     rewritable = cast("RewritableModel", model)
     rewritable.outputs([], layer)  # latents, whose model below may have no output, say so here
     units = next(info.units for info in layers if info.name == layer)
+    # 3. The units and the change
     if problem := find_problem(question, units):
         raise RequestError(problem[1])
     return rewritable
@@ -72,16 +75,20 @@ def measure_causal_effect(
     """
     rewritable = check_question(model, layer, question)
     activity = find_activity(activations, question.units)
+    # 1. Constant units say nothing, and no pass is needed
     if len(activity.constant) == len(question.units):
         return CausalReport(constant=activity.constant, why=_explain_constant(activity, len(positions)))
     # The same change to as many random live units tells what any change would do
     draws = draw_controls(activity.live_others, len(question.units), question.seed)
+    # 2. The references, if they are means
     reader = _OutputReader(rewritable, layer, dataset, positions, batch_size, progress)
     means = reader.read_means() if question.reference == "mean" else PlaceMeans()
+    # 3. The change and its controls: one rewrite each
     rewrites = {
         str(name): scale_units(units, question.factor, means.find(units))
         for name, units in [(_CHANGED, question.units), *enumerate(draws)]
     }
+    # 4. Run the model, and compare
     found = reader.read(rewrites)
     classes = find_classes(model)
     effects = _compare(found, classes, activity)
@@ -111,6 +118,7 @@ def _compare(
     """Compare over all images, and over those that activate the units most."""
     own = found[_OWN]
     scale: Scale | None = classes.scale if classes else None
+    # Without classes the change is measured against the variance among images
     if scale is None and not bool((own - own[0]).any()):
         raise MissingPart("The model's output is the same for all images. Choose another dataset.")
     changed = OutputChange(own, found[_CHANGED], scale)
@@ -155,6 +163,7 @@ class _OutputReader:
         parts: dict[str, list[Tensor]] = {name: [] for name in (_OWN, *rewrites)}
 
         def measure_batch(batch: Sequence[Any]) -> None:
+            # All rewrites of a batch while its images are decoded
             parts[_OWN].append(self._run(batch, None))
             for name, rewrite in rewrites.items():
                 parts[name].append(self._run(batch, rewrite))
@@ -163,6 +172,7 @@ class _OutputReader:
         return {name: torch.cat(each) for name, each in parts.items()}
 
     def _run(self, batch: Sequence[Any], rewrite: Rewrite | None) -> Tensor:
+        # On the CPU, so that outputs of many images do not fill the device
         return self._model.outputs(batch, self._layer, rewrite).cpu()
 
     def _walk(self, what: str, look: Callable[[Sequence[Any]], object]) -> None:

@@ -37,6 +37,7 @@ class AblatedLogit:
         """Return the mean logit over the images while these units are held at their means."""
         rewrite = scale_units(held, 0.0, [self._means[unit] for unit in held]) if len(held) else None
         found = self._model.outputs(self._images, self._layer, rewrite)[:, self._target]
+        # Double precision: effects are small differences of large sums
         return float(found.double().mean())
 
     def read_gradient(self, share: float) -> Floats:
@@ -47,11 +48,13 @@ class AblatedLogit:
 
         def move(maps: Tensor) -> Tensor:
             means = torch.as_tensor(self._means, dtype=maps.dtype, device=maps.device)[:, None, None]
+            # Detached: the way itself is not differentiated
             ways.append((maps - means).detach())
             points.append((means + share * ways[-1]).requires_grad_())
             return points[-1]
 
         found = self._model.outputs(self._images, self._layer, move, gradients=True)[:, self._target].sum()
+        # One gradient for each batch that the model made
         gained = zip(ways, torch.autograd.grad(found, points), strict=True)
         summed = sum((way * gradient).double().sum((0, 2, 3)).cpu() for way, gradient in gained)
         return np.asarray(summed) / len(self._images)
@@ -84,4 +87,5 @@ def integrate_gradients(logit: AblatedLogit, what: str, progress: Progress) -> F
 
 def rank_by_effect(units: Sequence[int], effects: Floats) -> list[int]:
     """Rank the units by their effect, in either direction; of equals the lower number first."""
+    # Stable, so that equal effects keep the order of the units
     return [int(units[at]) for at in np.argsort(-np.abs(effects), kind="stable")]

@@ -40,12 +40,14 @@ def measure_curve(
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
     where holding all units changes nothing. `whole` is m(M), of a fuller model where `logit` leaves something out.
     """
+    # All units held: the logit that needs no circuit
     nothing = logit.measure(order)
     if is_near(whole, nothing):
         return None
     found = []
     for at, size in enumerate(sizes):
         progress(what, at, len(sizes))
+        # The circuit is inside; faithfulness holds what is outside
         inside, outside = order[:size], order[size:]
         found.append(
             CircuitPoint(

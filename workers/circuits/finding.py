@@ -47,6 +47,7 @@ class CircuitSide:
     @property
     def nodes(self) -> list[int]:
         """Units that vary among the images."""
+        # Constant units explain nothing: held at their means they are what they were
         return [int(unit) for unit in np.flatnonzero(np.ptp(self.activations, axis=0) > 0)]
 
 
@@ -70,6 +71,7 @@ def find_target(model: RewritableModel, name: str) -> int:
         raise RequestError(f"{model.name} knows no classes, so nothing of it rests on a circuit. Choose a classifier.")
     if name in classes.names:
         return classes.names.index(name)
+    # `isdigit` accepts digits of other scripts too
     if name.isascii() and name.isdigit() and int(name) < classes.units:
         return int(name)
     some = ", ".join(classes.names[:8])
@@ -87,24 +89,29 @@ def find_circuit(
     search = _CircuitSearch(side, images, wish, progress)
     beside = _CircuitSearch(below, images, wish, progress) if below else None
     own = side.model.outputs(images, side.layer)[:, wish.target].double().numpy()
+    # 1. The images that show the class most; stable, so that equal logits keep the order
     chosen = np.argsort(-own, kind="stable")[: wish.images]
     if len(chosen) < MIN_IMAGES:
         raise RequestError(f"{len(chosen)} images are too few: {MIN_IMAGES} are needed. Name a larger dataset.")
     shown = np.isin(np.arange(len(images)), chosen)
+    # A small layer gives the same size for several shares
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
     points: dict[str, list[list[CircuitPoint]]] = defaultdict(list)
     effects = []
     for seed in range(wish.seeds):
+        # 2. For each seed: one half chooses, the other measures
         choosing, measuring = _halve(chosen, seed)
         whole = search.measure_whole(measuring)
         found = search.find_effects(choosing, seed)
         effects.append(found)
         by_effect = rank_by_effect(side.nodes, found)
+        # Orders that are compared, each of all nodes
         orders = {
             "effect" if search.is_exact else "gradients": by_effect,
             "lift": search.order_by_lift(shown, measuring),
             "random": np.random.default_rng([seed, 46]).permutation(side.nodes).tolist(),
         }
+        # Beside exact effects, gradients show how good they are
         if search.is_exact:
             orders["gradients"] = rank_by_effect(side.nodes, search.find_gradients(choosing, seed))
         for method, order in orders.items():
@@ -115,6 +122,7 @@ def find_circuit(
         if beside:
             order = rank_by_effect(beside.side.nodes, beside.find_effects(choosing, seed))
             points["neurons"] += beside.measure(measuring, order, sizes, whole, f"neurons, seed {seed}")
+    # 3. Curves over the seeds
     curves = tuple(_summarise(method, sizes, some) for method, some in points.items() if some)
     return search.report(len(chosen), curves, np.mean(effects, axis=0), find_lift(side.activations, shown))
 
@@ -132,6 +140,7 @@ class _CircuitSearch:
         self._images = images
         self._wish = wish
         self._progress = progress
+        # Means over all images, also those that do not show the class
         means = PlaceMeans()
         side.model.outputs(images, side.layer, means.read)
         self._means = means.find(range(side.activations.shape[1]))
@@ -159,6 +168,7 @@ class _CircuitSearch:
 
     def order_by_lift(self, shown: NDArray[np.bool_], measuring: Positions) -> list[int]:
         """Rank all nodes, by the images that choose, not by those that measure."""
+        # Images that measure must not choose
         seen = np.ones(len(shown), bool)
         seen[measuring] = False
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
@@ -180,6 +190,7 @@ class _CircuitSearch:
         side's place, and explains what that one says."""
         logit = self._read_logit(measuring, model)
         found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress, whole)
+        # A list, so that several seeds add up; empty where nothing changes the logit
         return [found] if found else []
 
     def report(
@@ -189,6 +200,7 @@ class _CircuitSearch:
         side, target = self.side, self._wish.target
         classes = find_classes(side.model)
         name = classes.names[target] if classes and target < len(classes.names) else str(target)
+        # In either direction: a member may also suppress the class
         strongest = np.argsort(-np.abs(effects), kind="stable")[:_MEMBERS]
         return CircuitReport(
             model=side.model.name,

@@ -48,9 +48,11 @@ class MemberTrace:
         self.members = members
         self._overlays = overlays
         infos = list(network.layers())
+        # The order of the layers is that of computation
         self._ranks = {info.name: rank for rank, info in enumerate(infos)}
         self._infos: dict[Place, LayerInfo] = {(network.name, info.name): info for info in infos}
         for key, model in overlays.items():
+            # Latents count as units of the layer that they are laid over
             self._infos |= {(key, info.name): info for info in model.layers()}
         for each in members:
             self._check(each)
@@ -87,6 +89,7 @@ class MemberTrace:
 
     def run(self, images: Sequence[Image], changes: Mapping[Place, Rewrite]) -> TracedImages:
         """Run one pass, with the maps of some of `places` rewritten; at least one image."""
+        # Read once: it is computed anew at each access
         places = self.places
         read: dict[Place, list[Tensor]] = {place: [] for place in places}
         by_layer: dict[str, list[Rewrite]] = {}
@@ -96,6 +99,7 @@ class MemberTrace:
                 units = [self.members[at].unit for at in places[place]]
                 rewrite = _watch(units, changes.get(place), read[place])
                 if place[0] in self._overlays:
+                    # The overlay turns the rewrite of its latents into one of the layer below
                     rewrite = stack.enter_context(cast("OverlaidModel", self._overlays[place[0]]).lift(rewrite))
                 # Latents of a layer come before its own units, so held units stay held whatever latents write.
                 by_layer.setdefault(place[1], []).append(rewrite)
@@ -104,6 +108,7 @@ class MemberTrace:
         activations = np.empty((len(images), len(self.members)))
         for place, some in places.items():
             activations[:, some] = torch.cat(read[place]).double().numpy()
+        # Classes are read from the output: they are in no rewritten layer
         for at, each in enumerate(self.members):
             if not self.can_hold(each):
                 activations[:, at] = outputs[:, each.unit]

@@ -99,6 +99,7 @@ class GroundingDino:
         named = names if names == PAPER else f"{dino.name},{sam.name}"
         self.name = "grounding-dino" if names == DEFAULT else f"grounding-dino:{named}"
         self.revision = f"{hub.fingerprint(dino, _DINO_FILES)}-{hub.fingerprint(sam, hub.CHECKPOINT)}"
+        # Results of other thresholds must not share a cache with ours
         if manner != OURS:
             self.revision += f"-{manner.box:g}-{manner.text:g}-{manner.side}"
         self._manner = manner
@@ -108,10 +109,13 @@ class GroundingDino:
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """See `protocols.Detector.detect`; masks are at the resolution of SAM's, a quarter of its input."""
         for concept in concepts:
+            # A full stop ends a concept in Grounding DINO's prompts
             if not concept.strip(" .") or "." in concept or len(concept) > _MAX_PHRASE_CHARS:
                 raise UnknownName(f"{concept!r} is not a concept. Name it in a few words, without full stops.")
+        # Squeezed as in the published settings
         if side := self._manner.side:
             images = [image.convert("RGB").resize((side, side), Resampling.LANCZOS) for image in images]
+        # Each network is held only while it works
         with self._dino as dino:
             boxes = [dict(zip(concepts, dino.boxes(image, concepts, self._manner), strict=True)) for image in images]
         with self._sam as sam:
@@ -132,6 +136,7 @@ class _Dino:
         from transformers import BertTokenizer, GroundingDinoForObjectDetection, GroundingDinoImageProcessorPil
 
         network = _network(GroundingDinoForObjectDetection, folder, settings)
+        # The backbone is the costly part, and the same for all prompts
         network.model.backbone = _SharedImageBackbone(network.model.backbone)
         return cls(network, load_part(GroundingDinoImageProcessorPil, folder), load_part(BertTokenizer, folder))
 
@@ -148,6 +153,7 @@ class _Dino:
     def _boxes(self, pixels: Any, prompts: Sequence[str], manner: DetectionSettings) -> list[list[_Box]]:
         words = self.tokenizer(list(prompts), padding=True, return_tensors="pt").to(self.network.device)
         found = self.network(
+            # The same image for each prompt: `expand` copies nothing
             pixel_values=pixels["pixel_values"].to(self.network.dtype).expand(len(prompts), -1, -1, -1),
             pixel_mask=pixels["pixel_mask"].expand(len(prompts), -1, -1),
             **words,
@@ -158,11 +164,13 @@ class _Dino:
         # The full stop behind a concept may match a box that the concept itself does not
         delimiters = self.tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]", "[PAD]", "."])
         named = ~torch.isin(words["input_ids"], torch.tensor(delimiters, device=self.network.device))
+        # The widths differ: logits have places for the longest prompt allowed
         of_concept = (match[:, :, : named.shape[1]] * named[:, None]).amax(2)  # (prompts, boxes)
         confidence = match.amax(2)
         kept = (confidence > manner.box) & (of_concept > manner.text)
         boxes = found.pred_boxes.float()
         centre, size = boxes.split(2, dim=-1)
+        # Boxes come as centre and size, and may reach beyond the image
         corners = torch.cat([centre - size / 2, centre + size / 2], dim=-1).clamp(0, 1)
         chosen = [(confidence[row][kept[row]].tolist(), corners[row][kept[row]].tolist()) for row in range(len(kept))]
         return [[_Box(*pair) for pair in zip(values, map(tuple, places), strict=True)] for values, places in chosen]
@@ -178,6 +186,7 @@ class _SharedImageBackbone(torch.nn.Module):
 
     def forward(self, pixels: torch.Tensor, mask: torch.Tensor) -> tuple[list[Any], list[torch.Tensor]]:
         """Return feature maps with their masks, and their position embeddings; rows of both are the same."""
+        # One row is enough: all are the same image
         features, positions = self.backbone(pixels[:1], mask[:1])
         rows = len(pixels)
         return (
@@ -203,6 +212,7 @@ class _Sam:
     @torch.no_grad()
     def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
         """Return the boxes of one image with the masks of what is in them."""
+        # All boxes of the image together, in the order of the concepts
         boxes = [box for each in found.values() for box in each]
         masks = iter(self._masks(image, boxes) if boxes else [])
         return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
@@ -210,16 +220,20 @@ class _Sam:
     def _masks(self, image: Image, boxes: Sequence[_Box]) -> list[Bools]:
         pixels = self.processor(images=[image], return_tensors="pt")
         values = pixels["pixel_values"].to(self.network.device, self.network.dtype)
+        # Once for the image, however many boxes it has
         embedding = self.network.get_image_embeddings(values)
         height, width = (int(side) for side in pixels["reshaped_input_sizes"][0])  # without the padding
 
         def work(some: Sequence[_Box]) -> list[Bools]:
+            # The processor scales the image, so boxes are scaled too
             corners = torch.tensor([box.corners for box in some]) * torch.tensor([width, height] * 2)
             masks = self.network(
                 image_embeddings=embedding, input_boxes=corners[None].to(values.device), multimask_output=False
             )
             low = (masks.pred_masks[0, :, 0] > 0).numpy(force=True)  # (boxes, height, width) of the padded square
+            # SAM's maps are smaller than its input
             side = low.shape[1] / values.shape[2]
+            # The padding is on the right and below
             low = low[:, : max(1, round(height * side)), : max(1, round(width * side))]
             return [_fill_mask(mask, box) for mask, box in zip(low, some, strict=True)]
 
@@ -233,6 +247,7 @@ def _fill_mask(mask: Bools, box: _Box) -> Bools:
     rows, columns = mask.shape
     left, top, right, bottom = (int(edge * side) for edge, side in zip(box.corners, (columns, rows) * 2, strict=True))
     filled = np.zeros_like(mask)
+    # A box at the edge, or thinner than a cell, still fills one
     top, left = min(top, rows - 1), min(left, columns - 1)
     filled[top : max(bottom, top + 1), left : max(right, left + 1)] = True
     return filled

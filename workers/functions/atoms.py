@@ -30,6 +30,7 @@ class Range:
     def draw(self, rng: random.Random) -> float | int:
         value = round(self.low + (self.high - self.low) * rng.random(), self.digits)
         value = -value if self.signed and rng.random() < 0.5 else value
+        # Without decimals a whole number, so that the code says 3 and not 3.0
         return value if self.digits else int(value)
 
 
@@ -87,6 +88,7 @@ def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
 
 
 def _fill_atom(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
+    # `repr` puts texts in quotation marks and keeps all digits of floats
     code = Template(atom.code).substitute({name: repr(value) for name, value in values.items()})
     return DrawnAtom(atom.name, Template(atom.words).substitute(values), _simplify_signs(code))
 

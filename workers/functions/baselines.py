@@ -51,19 +51,24 @@ Guess = Callable[[], FunctionAnswer]
 def study_numbers(call: StudiedFunction) -> FunctionAnswer:
     """Find a numeric function: where it is noisy, then the curve that the rest follows."""
     x = np.arange(-EDGE, EDGE + _STEP, _STEP)
+    # 1. Twice at the same points: where the outputs differ, there is noise
     first = _measure(call, x)
     second = _measure(call, x, lambda: _conclude(x, first))
     noisy = np.isfinite(first) & (first != second)
     if not noisy.any():
         return _conclude(x, first)
+    # Half a step beyond the outermost noisy points, where the next ones are not noisy
     low, high = float(x[noisy].min() - _STEP / 2), float(x[noisy].max() + _STEP / 2)
+    # 2. Noise everywhere: average over more calls
     if high - low > _MIN_NOISY_SHARE * np.ptp(x[np.isfinite(first)]):
         runs = [first, second]
         while len(runs) < _REPEATS:
             runs.append(_measure(call, x, lambda: _conclude_noisy(x, runs)))
         return _conclude_noisy(x, runs)
+    # 3. Noise on an interval: the function is corrupted there, and the rest is fitted without it
     mean = float(np.mean([first[noisy], second[noisy]]))
     words = f", except ({low:g}, {high:g}), where it is about {mean:.4g}"
+    # NaN is left out of the fit
     outside = np.where((x > low) & (x < high), np.nan, first)
     head = f"    if {low!r} < x < {high!r}:\n        return {mean!r}\n"
     return _conclude(x, outside, words, head, f" except ({low:g}, {high:g})")
@@ -82,6 +87,7 @@ def _conclude_noisy(x: Floats, runs: Sequence[Floats]) -> FunctionAnswer:
 def _find_offset(runs: Sequence[Floats]) -> float:
     """Return the mean of the noise: 1 where it comes in whole numbers, as Poisson noise of that mean does, else 0."""
     steps = (runs[0] - runs[1])[np.isfinite(runs[0])]
+    # Differences of Poisson noise are whole numbers, up to the rounding of large outputs
     return float(bool(np.all(np.abs(steps - np.round(steps)) < 1e-6 * np.maximum(1, np.abs(runs[0]).max()))))
 
 
@@ -91,6 +97,7 @@ def _conclude(x: Floats, y: Floats, words: str = "", head: str = "", but: str = 
         fit = find_fit(x, y)
     except ValueError as error:
         return FunctionAnswer(f"Unknown: {error}", domain, "")
+    # The fit's expressions are NumPy's
     code = f"import numpy as np\n\n\ndef f(x):\n{head}    x = np.float64(x)\n    return float({fit.code})\n"
     return FunctionAnswer(f"It follows {fit.words}{words}. Squared error: {fit.error:.2g}.", domain, code)
 
@@ -120,7 +127,9 @@ def study_texts(call: StudiedFunction) -> FunctionAnswer:
 
     The curve found from the first probes must predict other outputs.
     """
+    # 1. A first look at texts of many kinds
     seen = dict(zip(_PROBES, call(_PROBES), strict=True))
+    # 2. Texts that the conclusion from the first ones must predict
     seen |= zip(_FURTHER_PROBES, call(_FURTHER_PROBES, lambda: _conclude_changes(seen)), strict=True)
     return _conclude_changes(seen)
 
@@ -138,10 +147,13 @@ def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
     """Return the first change, or pair of them, in the order of the table."""
     outputs = list(seen.values())
     changes = {atom: compile_function(f"def f(s):\n    return {atom.code}\n") for atom in list_atoms(STRING_ATOMS)}
+    # Each change once for all texts: pairs then need only their second step
     between = {atom: [change(text) for text in seen] for atom, change in changes.items()}
+    # 1. One change, which explains more simply than two
     for atom, texts in between.items():
         if texts == outputs:
             return (atom,)
+    # 2. All ordered pairs; `all` stops at the first text that differs
     for first, texts in between.items():
         for second, change in changes.items():
             if all(change(text) == output for text, output in zip(texts, outputs, strict=True)):

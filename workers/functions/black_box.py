@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workers.errors import ToolMisuse
 
+# Only for types: the module imports torch
 if TYPE_CHECKING:
     from workers.functions.words.triplets import Triplet
 
@@ -121,6 +122,7 @@ class FunctionModel(Protocol):
 
 def check_count(inputs: Any, wanted: str) -> None:
     """Raise ToolMisuse unless `inputs` is a list or tuple of 1 to 1,000 things; `wanted` says of what."""
+    # A text is a sequence too, and would be taken apart into characters
     if isinstance(inputs, str | bytes) or not isinstance(inputs, list | tuple):
         raise ToolMisuse(f"The inputs are {type(inputs).__name__}: give a list of {wanted}.")
     if not 1 <= len(inputs) <= MAX_INPUTS:
@@ -143,5 +145,6 @@ def check_texts(inputs: Any, wanted: str, most_chars: int) -> Sequence[str]:
 
 def seed_noise(key: str, number: int, inputs: Sequence[Any]) -> random.Random:
     """Return the source of noise for one call."""
+    # A digest, because `hash` of a text changes from process to process
     digest = hashlib.sha256(repr((key, number, list(inputs))).encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))

@@ -38,6 +38,7 @@ class Curve:
     def columns(self) -> list[str]:
         """Expressions of x."""
         values = {"p": repr(self.p), "q": repr(self.q)}
+        # As `repr`, which gives back exactly the same float
         return [re.sub(r"\b[pq]\b", lambda found: values[found[0]], each) for each in self.shape.columns]
 
     def evaluate(self, x: Floats) -> Floats:
@@ -49,6 +50,7 @@ class Curve:
         for sign in (-1, 1):
             for name, step in zip("pq", self.shape.steps, strict=True):
                 if step:
+                    # Rounded, so that repeated halving does not pile up digits
                     yield replace(self, **{name: round(getattr(self, name) + sign * share * step, 6)})
 
 
@@ -88,6 +90,7 @@ class MeasuredPoints:
     def __init__(self, x: Floats, y: Floats) -> None:
         kept = np.isfinite(y)
         self.x, self.y = x[kept], y[kept]
+        # A function that is 0 everywhere would divide by 0
         self.size = float(np.square(self.y).sum()) or 1.0
 
     @cached_property
@@ -98,8 +101,10 @@ class MeasuredPoints:
         """Return the fit of given curves with the least error."""
         found = [part.evaluate(self.x) for part in parts]
         design = found[0] if not joint else np.concatenate(found, axis=1) if joint == "sum" else _multiply(*found)
+        # `_solve` takes many designs at once: this is one
         weights, left = _solve(design[None], self.y)
         error = float(left[0]) / self.size
+        # Free are the weights and those parameters that have a grid
         free = design.shape[1] + sum(bool(step) for part in parts for step in part.shape.steps)
         # An exact curve leaves only rounding, whose logarithm would decide by chance
         score = len(self.y) * math.log(max(error, _FLOOR)) + free * math.log(max(len(self.y), 2))
@@ -109,16 +114,19 @@ class MeasuredPoints:
         """Move the parameters by smaller and smaller steps as long as that lowers the error."""
         share = 1.0
         for _ in range(_ROUNDS):
+            # 1. All neighbours at the present step
             moved = [
                 self.fit((*fit.parts[:place], near, *fit.parts[place + 1 :]), fit.joint)
                 for place, part in enumerate(fit.parts)
                 for near in part.list_neighbours(share)
             ]
             best = min(moved, key=lambda each: each.error, default=fit)
+            # 2. Move while that helps, else halve the step
             if best.error < fit.error:
                 fit = best
             else:
                 share /= 2
+            # 3. Exact: more steps would fit rounding
             if fit.error < _FLOOR:
                 break
         return fit
@@ -132,6 +140,7 @@ def find_fit(x: Floats, y: Floats) -> Fit:
     measured = MeasuredPoints(x, y)
     if len(measured.y) < 8:
         raise ValueError(f"{len(measured.y)} points are defined; at least 8 are needed.")
+    # The best of each shape on its grid, then refined between the grid's points
     bests = [_find_best(measured, shape) for shape in SHAPES]
     singles = sorted((measured.refine(each) for each in bests), key=lambda each: each.score)
     # 1. A single exact curve: a pair would fit as well and say more than is true
@@ -163,10 +172,12 @@ def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str)
         best, least = None, math.inf
         for shape in SHAPES:
             other, grid = shape.evaluate(few.x, _thin_grid(shape)), _thin_grid(shape)
+            # The partner's columns are the same for each point of the grid
             beside = np.broadcast_to(own, (len(grid), *own.shape))
             design = np.concatenate([beside, other], axis=2) if joint == "sum" else _multiply(beside, other)
             _, left = _solve(design, few.y)
             place = int(left.argmin())
+            # `left` is infinite where a shape is undefined at a point
             if left[place] < least:
                 best, least = Curve(shape, *grid[place]), float(left[place])
         if best:
@@ -178,6 +189,7 @@ def _find_pairs(measured: MeasuredPoints, partners: Iterable[Curve], joint: str)
 def _thin_grid(shape: CurveShape) -> list[tuple[float, float]]:
     """Return a part of a shape's grid, small enough to try; a refinement finds the values between."""
     grid = shape.grid()
+    # About 120 points of each grid, evenly chosen
     return grid[:: 1 + len(grid) // 120]
 
 
@@ -201,4 +213,5 @@ def _solve(design: Floats, y: Floats) -> tuple[Floats, Floats]:
     gram = clean.transpose(0, 2, 1) @ clean + 1e-11 * np.eye(design.shape[2])
     weights = np.linalg.solve(gram, (clean.transpose(0, 2, 1) @ y)[..., None])
     left = np.square(y - (clean @ weights)[..., 0]).sum(axis=1)
+    # The weights for the columns as they were, before they got length 1
     return weights[..., 0] / scale, np.where(defined, left, math.inf)

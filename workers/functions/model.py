@@ -16,6 +16,7 @@ from workers.protocols import LabSettings, LayerInfo
 from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
+    # Only for types: importing torch takes seconds, and functions do not need it
     import torch
     from PIL.Image import Image
 

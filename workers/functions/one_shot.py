@@ -52,4 +52,5 @@ def parse_once(reply: str) -> FunctionAnswer | None:
     found = parsed.conclusion
     if found is None or not (found.description or found.code):
         return None
+    # Code behind [CODE] may be read as a program, since there are no experiments here
     return FunctionAnswer(found.description, found.domain, found.code or parsed.code or "")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _EXPERIMENT = re.compile(r"^Experiment \d+: ", re.MULTILINE)
+# A result begins with a number, or with a text in quotation marks
 _LINE = re.compile(r"^\d+\. (?=[-\d\"])", re.MULTILINE)
 _ARROW = " → "
 _FAMILY = re.compile(rf"\bfunction \d+ of ({'|'.join(STUDIES)})\b")
@@ -56,6 +57,7 @@ _CONCLUSION = """[DESCRIPTION]: {0.description}
 ```python
 {1}
 ```"""
+# An answer must have code; this one gives nothing
 _UNKNOWN = "def f(x):\n    return None"
 
 Answers = list[tuple[Any, Any]]
@@ -89,15 +91,18 @@ class FunctionScientist:
 
 
 def _plan_reply(messages: Sequence[Message]) -> str:
+    # The first two messages hold the instructions and the task; results come after them
     asked = "\n".join(message.text for message in messages[:2])
     family = found[1] if (found := _FAMILY.search(asked)) else "numeric"
     results = [each for message in messages[2:] if message.role == "user" for each in _read_results(message.text)]
     try:
+        # The whole study is played again from the start: the results so far answer its first calls
         answer = STUDIES[family](_replay(results))
     except _NeedsCallError as needed:
         return _write_program(needed)
     except _RefusedError:
         answer = FunctionAnswer("Unknown: an experiment gave no outputs.", "unknown", "")
+    # Functions of words are judged by the description alone
     if family in WORD_FAMILIES:
         return f"[DESCRIPTION]: {answer.description}"
     return _CONCLUSION.format(answer, answer.code.rstrip() or _UNKNOWN)
@@ -115,6 +120,7 @@ def _replay(results: Sequence[Answers]) -> StudiedFunction:
         place, known = next(left, (len(results), None))
         if known is None:
             raise _NeedsCallError(inputs, place, guess)
+        # A result that was cut, or of other inputs, would shift all answers that follow
         if [given for given, _ in known] != list(inputs):
             raise _RefusedError
         return [output for _, output in known]
@@ -133,11 +139,13 @@ def _read_line(rest: str) -> tuple[Any, Any] | None:
     decoder = json.JSONDecoder()
     try:
         given, end = decoder.raw_decode(rest)
+        # The arrow must follow the input at once: other numbered lines are no results
         if not rest.startswith(_ARROW, end):
             return None
         output, _ = decoder.raw_decode(rest, end + len(_ARROW))
     except ValueError:
         return None
+    # Outputs that JSON has no number for are written as texts; for an input that is a text they may be real outputs
     return given, float(output) if output in ("nan", "inf", "-inf") and not isinstance(given, str) else output
 
 
@@ -148,6 +156,7 @@ def _write_program(needed: _NeedsCallError) -> str:
         return _PROGRAM.format(hypothesis=hypothesis, title="A first look at the domain", inputs=inputs)
     guess = needed.guess()
     titles = {1: "Does the hypothesis say what the next call gives?"}
+    # The first call has no guess, the second tests it; later ones only average noise
     title = titles.get(needed.place, f"The same inputs, time {needed.place + 1}: the mean has less noise")
     code = guess.code.strip() or _UNKNOWN
     return _TEST.format(hypothesis=guess.description, title=title, inputs=inputs, code=code)
@@ -156,6 +165,7 @@ def _write_program(needed: _NeedsCallError) -> str:
 def _write_inputs(inputs: Sequence[Any]) -> str:
     """Return the numbers as an expression, short where they follow in equal steps."""
     if len(inputs) > 2 and not isinstance(inputs[0], str):
+        # Short programs are easier to read than hundreds of numbers
         step = inputs[1] - inputs[0]
         if all(math.isclose(inputs[0] + step * place, each) for place, each in enumerate(inputs)):
             return f"[{inputs[0]!r} + {step!r} * place for place in range({len(inputs)})]"

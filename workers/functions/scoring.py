@@ -68,6 +68,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     Numeric: NMSE = sum |truth - answer|² / sum |truth|² on the points i + 0.5, i in -128 … 127 (FIND, section 3.3),
     where the truth is defined; of a noisy function the truth is that without noise. Texts: exact matches.
     """
+    # 1. The truth is computed here, by code of ours or as published
     inputs, truth = _list_inputs_and_truth(box)
     told = FunctionScore(
         box.key,
@@ -75,6 +76,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
         inputs=tuple(ScoredInput(to_json(given), to_json(wanted)) for given, wanted in zip(inputs, truth, strict=True)),
         truth=_tell_truth(box.truth),
     )
+    # 2. Answers that need not be run
     if not code.strip():
         return told
     if len(code) > CODE_CHARS:
@@ -85,10 +87,14 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     def report(outcome: Any, outputs: Any = None) -> None:
         reports.append((outcome, outputs))
 
+    # 3. Run it: the code enters as a text, and outputs come back as numbers and texts
     program = _PROGRAM.format(code=code, inputs=inputs, chars=_OUTPUT_CHARS)
     result = sandbox.run(program, {"tools.report": report}, {"experiment.seed": 0}, bounds=_BOUNDS)
+    # It may have been stopped before it reported
     if not reports:
+        # The end of the error is where Python names its cause
         return replace(told, outcome=_name_failure(result), why=result.error.strip()[-500:])
+    # 4. The report is a stranger's: its form is checked
     outcome, outputs = reports[-1]
     if outcome != "scored":
         return replace(told, outcome="no function", why="The code defines no function at its top level.")
@@ -100,8 +106,7 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
 def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> FunctionScore:
     """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
 
-    The same judge chooses by the true description too: who errs by that says little of any other. Raises what the
-    judge raises, MissingPart aside.
+    Raises what the judge raises, MissingPart aside.
     """
     triplets = box.draw_triplets()
     told = FunctionScore(
@@ -115,7 +120,9 @@ def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> 
         return told
     try:
         picked = [judge.pick(description, each, box.question) for each in triplets]
+        # The same judge with the true description: who errs by that says little of any other
         best = [judge.pick(box.truth.description, each, box.question) for each in triplets]
+    # A judge that is not here is no failure of the description
     except MissingPart as missing:
         return replace(told, outcome="not judged", why=str(missing))
     right, ceiling = (
@@ -129,6 +136,7 @@ def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> 
 
 def _tell_truth(truth: Truth) -> TrueFunction:
     corruption = truth.corruption
+    # Infinite ends are cut to the domain
     interval = (max(corruption.low, -EDGE), min(corruption.high, EDGE)) if corruption else None
     return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
@@ -137,6 +145,7 @@ def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
     """Return the inputs that answers are scored on, and the truth for each."""
     inputs = box.draw_held_out()
     pairs = zip(inputs, box.evaluate(inputs), strict=True)
+    # Undefined points cannot be scored; texts are always defined
     defined = [(x, y) for x, y in pairs if isinstance(y, str) or math.isfinite(y)]
     return [x for x, _ in defined], [y for _, y in defined]
 
@@ -152,6 +161,7 @@ def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) 
     if told.key.startswith("strings"):
         right = sum(isinstance(each, str) and each == wanted for each, wanted in zip(outputs, truth, strict=True))
         return replace(told, success=right == len(truth), right=right)
+    # Anything else than a number counts as NaN, which makes the error infinite
     error = measure_nmse(truth, [each if isinstance(each, float) else math.nan for each in outputs])
     return replace(told, success=error < SUCCESS, error=error if math.isfinite(error) else None)
 
@@ -175,8 +185,10 @@ def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[s
         truth = box.truth
         side = [f"corrupted, {truth.corruption.side}"] if truth.corruption else []
         size = [_SIZES[min(len(truth.atoms), len(_SIZES)) - 1]] if truth.atoms else []
+        # Sorted, and each atom once: a composition may use the same one twice
         for name in ("all", truth.variant, *side, *size, *(f"atom: {atom}" for atom in sorted(set(truth.atoms)))):
             groups.setdefault(name, []).append(score.success)
     first = ["all", "clean", "corrupted", "noised", "approximated"]
+    # The fixed groups first, then sides and sizes, atoms last
     order = sorted(groups, key=lambda name: (first.index(name) if name in first else len(first), ":" in name, name))
     return {name: estimate_share(sum(groups[name]), len(groups[name])) for name in order}

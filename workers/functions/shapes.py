@@ -34,8 +34,11 @@ class CurveShape:
     def evaluate(self, x: Floats, grid: Sequence[tuple[float, float]]) -> Floats:
         """Return the columns at the points x (points,) for each (p, q): (grid, points, columns). Undefined values are
         NaN."""
+        # (grid,) becomes (grid, 1), so that it is broadcast against x
         p, q = np.array(grid, dtype=np.float64).T[:, :, None]
+        # Logarithms of 0 and poles are expected: they become NaN below
         with np.errstate(all="ignore"):
+            # A column without parameters has one row only
             found = [np.broadcast_to(_compute(each, x[None], p, q), (len(grid), len(x))) for each in self.columns]
         values = np.stack(found, axis=2).astype(np.float64)
         values[~np.isfinite(values)] = np.nan
@@ -46,6 +49,7 @@ class CurveShape:
 
 
 def _compute(expression: str, x: Floats, p: Floats, q: Floats) -> Any:
+    # Only the texts of this file are evaluated, never an answer's
     return eval(expression, {"np": np, "x": x, "p": p, "q": q})  # noqa: S307 the texts are those below
 
 
@@ -54,6 +58,7 @@ def _half_step(values: tuple[float, ...]) -> float:
 
 
 def _range(low: float, high: float, step: float) -> tuple[float, ...]:
+    # Rounded, since steps such as 0.1 add up inexactly
     return tuple(round(low + step * place, 4) for place in range(round((high - low) / step) + 1))
 
 
@@ -61,8 +66,10 @@ def _signed(values: tuple[float, ...]) -> tuple[float, ...]:
     return (*(-value for value in reversed(values)), *values)
 
 
+# A column of ones lets the curve be shifted up and down
 _ONE = "np.ones_like(x)"
 _PLACES = _range(-60, 60, 1)
+# Coarser where there is a second parameter: the grid is their product
 _COARSE_PLACES = _range(-60, 60, 4)
 _PERIODS = _range(10, 60, 1)
 _FREQUENCIES = _range(0.03, 0.3, 0.001)
@@ -87,6 +94,7 @@ SHAPES = (
         _COARSE_PLACES,
         _range(10, 40, 5),
     ),
+    # Sine and cosine together give every phase
     CurveShape("a sine of frequency {p:g}", ("np.sin(p * x)", "np.cos(p * x)", _ONE), _FREQUENCIES),
     CurveShape("a tangent of {p:g} x", ("np.tan(p * x)",), _range(0.005, 0.05, 0.001)),
     CurveShape("an arctangent of {p:g} x", ("np.arctan(p * x)", _ONE), _range(0.05, 0.4, 0.01)),

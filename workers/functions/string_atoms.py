@@ -33,6 +33,7 @@ def _map_words(result: str) -> str:
 
 
 _CAESAR = (
+    # 97 is "a" and 65 "A": each letter keeps its case
     f"''.join(chr((ord(c) - (97 if c >= 'a' else 65) + $n) % 26 + (97 if c >= 'a' else 65)) if {_IS_LETTER} else c"
     " for c in s)"
 )
@@ -128,6 +129,7 @@ STRING_ATOMS = (
     _atom(
         "mirror alphabet",
         "a becomes z, b becomes y and so on",
+        # 219 is "a" plus "z", 155 is "A" plus "Z"
         f"''.join(chr((219 if c >= 'a' else 155) - ord(c)) if {_IS_LETTER} else c for c in s)",
     ),
     _atom(

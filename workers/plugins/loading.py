@@ -73,7 +73,9 @@ def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ..
         for table, key in _added:
             getattr(registry, table).pop(key, None)
         _added.clear()
+        # Sorted, so that a clash of keys always ends the same way
         entries = sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)
+        # A plug-in that is named twice is loaded once
         sources = [(name, partial(_find_named, name)) for name in dict.fromkeys(named)]
         sources += [(each.name, partial(_find_entry, each)) for each in entries]
         return tuple(_load(name, find, seconds) for name, find in sources)
@@ -82,6 +84,7 @@ def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ..
 def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
     """Return the plug-in that a part comes from; None for one of MAIA Web itself. `table` is one of the registry's."""
     family, colon, _ = key.partition(":")
+    # The tables may change while a page asks
     with _lock:
         for (name, known), origin in _added.items():
             if getattr(registry, name) is table and known in (key, family + colon):
@@ -99,6 +102,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
         # In a thread under a time limit: a plug-in that hangs must not keep the worker from starting.
         error = find_outcome(start_call(_register, source, registrar), seconds)
         if error is not None:
+            # sys.exit and the like are no Exception: they must not end the worker
             raise error if isinstance(error, Exception) else UnknownName(f"it raised {error!r}")
         _check_entries(registrar)
     except TimeoutError:
@@ -126,6 +130,7 @@ def _refuse(origin: PluginOrigin, reason: str) -> PluginReport:
 
 def _register(source: _Source, registrar: Registrar) -> None:
     found = source.find()
+    # An entry point may name the function itself
     register = found if callable(found) else getattr(found, "register", None)
     if not callable(register):
         raise UnknownName("it has no function `register(maia)`")
@@ -140,6 +145,7 @@ def _check_entries(registrar: Registrar) -> None:
     if len(own) < len(registrar.entries):
         raise UnknownName("it registers a key twice")
     for table, key, row in registrar.entries:
+        # Kinds of layers are taken too: units are studied by them
         if key in getattr(registry, table) or (table == "SYSTEMS" and key in registry.SYSTEM_OF_LAYER):
             owner = _added.get((table, key))
             other = f"the plug-in {owner.path}" if owner else "MAIA Web itself"
@@ -154,11 +160,13 @@ def _check_entries(registrar: Registrar) -> None:
 def _is_there(table: str, key: str, own: set[tuple[str, str]]) -> bool:
     family = key.partition(":")[0] + ":"
     known: Mapping[str, Any] = getattr(registry, table)
+    # A key may be a member of a family
     return any(each in known or (table, each) in own for each in (key, family))
 
 
 def _find_named(name: str) -> _Source:
     """Return a file or a module of the setting. Raises UnknownName."""
+    # A slash or an ending marks a file; anything else is a module
     if "/" not in name and not name.endswith(".py"):
         return _find_module(name)
     path = Path(name).expanduser().resolve()
@@ -196,6 +204,7 @@ def _import_file(path: Path, version: str) -> Any:
     """Return the module in a file, under a name that no other file has."""
     if path.suffix != ".py":
         raise UnknownName("it is no Python file: its name must end in .py")
+    # By version, so that a changed file is another module
     name = f"maia_plugin_{path.stem}_{version}"
     spec = spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
     assert spec
@@ -204,6 +213,7 @@ def _import_file(path: Path, version: str) -> Any:
     sys.modules[name] = module  # dataclasses and pickles look there
     try:
         spec.loader.exec_module(module)
+    # A half-imported module must not stay behind
     except BaseException:
         sys.modules.pop(name, None)
         raise
@@ -212,6 +222,7 @@ def _import_file(path: Path, version: str) -> Any:
 
 def _find_line(error: BaseException, path: str) -> str:
     """Return the line of the plug-in's own file that raised the error, as " (line 7)"; "" if none did."""
+    # Its message names the line already
     if isinstance(error, SyntaxError) and error.filename == path:
         return ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

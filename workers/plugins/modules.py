@@ -63,10 +63,12 @@ def study(
     logits become probabilities. `visible` tells which part of an image of a size (width, height) the preprocessing
     leaves, where it crops; a `CentreCrop` as the preprocessing tells by itself.
     """
+    # Plug-ins are strangers' code: wrong arguments are explained here, not where they break
     if not isinstance(network, nn.Module):
         raise MissingPart(f"study() needs a torch.nn.Module, not {type(network).__name__}.")
     if not callable(preprocess) and not isinstance(preprocess, CentreCrop):
         raise MissingPart(f"study() needs a function as `preprocess`, not {type(preprocess).__name__}.")
+    # A text is a sequence of letters, and would be taken for a list
     if isinstance(classes, str) or isinstance(layers, str):
         raise MissingPart("study() needs lists of classes and layers, not a single text.")
     if isinstance(classes, int):
@@ -82,6 +84,7 @@ class ModuleModel(HookedModel):
     def __init__(self, settings: LabSettings, key: str, made: Study, load: Callable[[], Any], version: str) -> None:
         """`load` makes the same module again after its weights were unloaded to make room."""
         super().__init__(settings, key)
+        # Before the slot loads, which reads the study
         self._study = made
         self._version = version
         self._reload = load
@@ -116,6 +119,7 @@ class ModuleModel(HookedModel):
         with self._slot as network:
             try:
                 layout = find_layers(network, (size[0], size[1]), channels, self._study.layers)
+            # Our own errors already name the remedy
             except MaiaError:
                 raise
             except Exception as error:
@@ -147,6 +151,7 @@ class ModuleModel(HookedModel):
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             if is_out_of_memory(error):
                 raise
+            # Errors of torch do not say which model raised them
             raise MachineryError(
                 f"{self.name} cannot look at images: {get_first_line(error)}. Correct the plug-in."
             ) from error
@@ -175,6 +180,7 @@ class PlainNetwork:
     def forward(self, pixel_values: torch.Tensor) -> Any:
         """Return the same; transformers names its argument."""
         output = self.module(pixel_values)
+        # Models of other libraries give dictionaries or objects with `logits`
         if isinstance(output, Mapping):
             output = output.get("logits", next(iter(output.values()), None))
         found = tensor_in(getattr(output, "logits", output))
@@ -184,6 +190,7 @@ class PlainNetwork:
             raise MissingPart(f"{self._name} gives {shape}, and a tensor {wanted} is needed. Correct the plug-in.")
         if self.is_classifier:
             return SimpleNamespace(logits=found)
+        # A vector is a map of one place, as for other models without classes
         return SimpleNamespace(last_hidden_state=found[:, :, None, None] if found.ndim == 2 else found)
 
     def get_submodule(self, path: str) -> nn.Module:
@@ -201,6 +208,7 @@ class PlainNetwork:
     def parameters(self) -> Iterator[torch.Tensor]:
         """Return the module's parameters; a number on the CPU if it has none."""
         found: list[torch.Tensor] = [*self.module.parameters()]
+        # A network without parameters still has a device to be asked for
         return iter(found or [torch.zeros(())])
 
 
@@ -219,10 +227,12 @@ class _ModulePreparation:
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Raise MachineryError for a preprocessing that fails, or gives other shapes than before."""
+        # Our own crop needs no check
         if self._crop:
             return self._crop.pixels(images)
         found = map_in_parallel(self._one, images)
         for each in found:
+            # The first shape counts for all: batches are stacked
             if each.ndim != 3 or (self.shape or tuple(found[0].shape)) != tuple(each.shape):
                 wanted = self.shape if self.shape else "(channels, height, width)"
                 raise MachineryError(
@@ -244,6 +254,7 @@ class _ModulePreparation:
     def _one(self, image: Image.Image) -> torch.Tensor:
         assert not isinstance(self._preprocess, CentreCrop)
         try:
+            # Arrays are taken as well as tensors
             return torch.as_tensor(self._preprocess(image.convert("RGB")))
         except Exception as error:
             raise MachineryError(
@@ -255,7 +266,9 @@ class _ModulePreparation:
 def _digest(network: nn.Module) -> str:
     """Return a name of the weights: 12 characters of a SHA-256 over all parameters and buffers."""
     digest = sha256()
+    # Sorted: the order of registration does not change the weights
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        # As bytes, since NumPy has no bfloat16
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:12]

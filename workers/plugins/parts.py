@@ -56,7 +56,9 @@ class RegisteredPart:
         return None if function is None else lambda *arguments: self._call(function, arguments)
 
     def _call(self, function: Load, arguments: tuple[Any, ...]) -> Any:
+        # By identity: settings and specs are the same objects at each call, and need not be hashable
         name = (function, *map(id, arguments))
+        # A call that is still under way is waited for again, not started twice
         with self._lock:
             future = self._under_way.get(name) or start_call(function, *arguments)
             self._under_way[name] = future
@@ -67,10 +69,12 @@ class RegisteredPart:
                 f"{self._what} of {self.origin} did not finish loading in {self._seconds:g} s. Correct the plug-in, or "
                 "set MAIA_PLUGIN_SECONDS higher."
             ) from None
+        # Finished: the next call starts anew, also after an error
         with self._lock:
             self._under_way.pop(name, None)
         if error is None:
             return future.result()
+        # Our own errors say enough; lack of memory is handled by the cache
         if isinstance(error, MaiaError) or is_out_of_memory(error):
             raise error
         raise MissingPart(

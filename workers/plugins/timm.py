@@ -33,9 +33,11 @@ def load(settings: LabSettings, name: str) -> ModuleModel:
     """Load the model by timm's name of it. Raises UnknownName, MissingPart."""
     if lack := missing(settings, name):
         raise MissingPart(lack)
+    # Imported here: the package is optional
     import timm
 
     make = partial(_make, name)
+    # The version of timm decides the architecture, as a plug-in's file does
     return ModuleModel(settings, f"timm:{name}", make(), make, f"timm-{timm.__version__}")
 
 
@@ -46,13 +48,16 @@ def _make(name: str) -> Study:
     file = hub.files(hub.folder(config.hf_hub_id, FILES), FILES)[0]
     network: Any = timm.create_model(name, pretrained=False, checkpoint_path=str(file))
     channels, height, width = config.input_size
+    # `CentreCrop` makes squares in RGB
     if channels != 3 or height != width:
         raise MissingPart(
             f"timm:{name} takes images of {channels} x {height} x {width}, and only squares in RGB are made."
         )
+    # timm names the share of the image that the crop keeps
     shorter = int(height / config.crop_pct)
     resampling = _FILTERS.get(config.interpolation, Image.Resampling.BICUBIC)
     crop = CentreCrop(height, shorter, resampling, tuple(config.mean), tuple(config.std))
+    # Without names their number is enough; 0 means no classes
     classes = list(config.label_names or ()) or int(network.num_classes) or None
     return study(network, crop, classes)
 

@@ -45,6 +45,7 @@ class Message:
 
 def usage_of(error: MaiaError) -> Usage:
     """Return the usage of a failed reply, from its error."""
+    # Other errors may carry nothing, or something else
     return error.spent if isinstance(error.spent, Usage) else Usage()
 
 

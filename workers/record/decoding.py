@@ -30,10 +30,13 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
 
     For pages, which must open any stored run.
     """
+    # 1. A kind of a later version
     if kind not in KINDS:
         return Unreadable(), False
+    # 2. A sound payload
     try:
         return decode(kind, data), True
+    # 3. A damaged one: keep the sound fields
     except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
@@ -45,6 +48,7 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
 def _blank(payload: Any) -> dict[str, Any]:
     """Return empty values for the required fields of this class."""
     types = get_type_hints(payload)
+    # Fields with a default need no value
     needed = [each.name for each in fields(payload) if each.default is MISSING and each.default_factory is MISSING]
     return {name: _build_empty(types[name]) for name in needed}
 

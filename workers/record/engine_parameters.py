@@ -62,4 +62,5 @@ def format_parameter(name: str, value: float) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    # A bool is an int for Python
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -21,8 +21,10 @@ MIN_PROMPTS = 8
 """Different prompts needed on each side to test a statement on later images."""
 MAX_STATEMENTS = 20
 """Maximum number of statements read from a conclusion, from the first."""
+# With or without a list mark, and in bold
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
+# "cup" and not "ball": the words after it exclude
 _NOT = re.compile(r'["”][^"“”]{0,20}\b(?:not|without|except)\b[^"“”]{0,12}(?=["“])', re.IGNORECASE)
 """Separates quoted words from words that its images must not have."""
 
@@ -100,6 +102,7 @@ def read_statements(text: str) -> list[StatedBias]:
     """
     found = []
     for match in _LINE.finditer(text):
+        # 1. Words after "not" exclude images
         parted = _NOT.search(match[2])
         end = parted.start() + 1 if parted else len(match[2])
         # Several quoted words: the last is the context, those before say which images are compared.
@@ -121,6 +124,7 @@ def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
     """Return every bias that the replies of a run state, in its first wording, with or without a program."""
     found: dict[object, StatedBias] = {}
     ended = 0
+    # Events come in order: a statement is dated by the last experiment before it
     for each in payloads:
         if isinstance(each, ExperimentEnded):
             ended = each.number
@@ -140,6 +144,7 @@ def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]
     """Return the statements of a conclusion without repeats, each with the experiment after which it was first
     `stated`."""
     first = {each.words: each.after for each in stated}
+    # Reversed twice: of repeated statements the first wording is kept, in the order of the conclusion
     found = {each.words: replace(each, after=first.get(each.words)) for each in reversed(read_statements(text))}
     return list(reversed(found.values()))
 
@@ -152,19 +157,24 @@ def find_sides(
     All images are used if fewer than `MIN_PROMPTS` later prompts are on a side. `experiments` maps an experiment's
     number to its images.
     """
+    # 1. Images that count, with the number of their experiment
     rows = [(number, each) for number, some in experiments.items() for each in some if _counts(each)]
     # Images that led the agent to a statement cannot test it.
     if stated.after is not None:
+        # 2. Only later images of new prompts: a known prompt shows what the agent had seen
         known = {prompt_of(each) for number, each in rows if number <= stated.after}
         later = [each for number, each in rows if number > stated.after and prompt_of(each) not in known]
         found = _part(stated, later, others, fresh=True)
+        # 3. Enough of them on both sides
         if min(found.prompts) >= MIN_PROMPTS:
             return found
+    # 4. Else all images, which the result says
     return _part(stated, [each for _, each in rows], others, fresh=False)
 
 
 def prompt_of(row: LoggedRow) -> str:
     """Return the normalized prompt of an image, or its title if the prompt is unknown."""
+    # Imported images may have a title only
     return " ".join((row.prompt or row.title).casefold().split())
 
 
@@ -175,6 +185,7 @@ def _part(stated: StatedBias, rows: Sequence[Row], others: Sequence[StatedBias],
         # Another stated context could explain the difference, so its images are left out if enough remain.
         if other.words != stated.words:
             kept = [[each for each in side if not other.describes(each)] for side in (inside, outside)]
+            # Only if enough are left, or the statement could not be tested at all
             if min(map(_count_prompts, kept)) >= MIN_PROMPTS:
                 inside, outside = kept
     return Sides(inside, outside, fresh)

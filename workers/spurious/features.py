@@ -63,6 +63,7 @@ def measure_features(
 ) -> GroupedFeatures:
     """Return the features of a split, from disk or measured now. An exception of `progress` passes through."""
     facts = f"{model.name} {model.revision} {dataset.name} {dataset.revision}"
+    # By all that the features depend on, so that other weights or pictures have another file
     path = state / "features" / f"{hashlib.sha256(facts.encode()).hexdigest()[:24]}.npz"
     values = _read(path)
     if values is None or len(values) != len(dataset):
@@ -84,8 +85,10 @@ def _measure(
 
 def _read(path: Path) -> NDArray[np.float32] | None:
     try:
+        # No pickles: a file of features must not run code
         with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
             values: NDArray[np.float32] = saved["values"]
             return values
+    # A damaged file is measured anew
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -35,6 +35,7 @@ class LatentReader:
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return (images, latents): the highest value of each map, as runs see it."""
+        # The maximum over places, the value that runs are shown
         return self._model.maps(images, [self._layer])[self._layer].amax((2, 3)).numpy(force=True)
 
 
@@ -55,6 +56,7 @@ def train_latents(
     if why := explain_latents(latents):
         raise RequestError(why)
     source = find_source(model.name, model, layer, dataset_key, dataset)
+    # Few latents cannot have eight active at once
     recipe = SparseRecipe(latents, min(_MAX_ACTIVE, latents // _ACTIVE_SHARE), steps=_STEPS, seed=seed)
     check_recipe(recipe, model, source.layer, dataset)
     mark = fingerprint(recipe, model, source.layer, dataset)[:8]

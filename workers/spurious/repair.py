@@ -60,6 +60,7 @@ def repair_head(
         np.asarray((test.values @ each.T + offset).argmax(1), dtype=np.int64)
         for each, offset in ((weights, bias), (changed, bias + shift))
     )
+    # Groups are matched by name: their order follows accuracy
     was, now = measure_groups(splits, before), {_name(each): each for each in measure_groups(splits, after)}
     groups = tuple(
         RepairedGroup(each.class_name, each.ground, each.images, each.accuracy, now[_name(each)].accuracy)

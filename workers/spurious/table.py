@@ -133,7 +133,9 @@ def compute_fixed_rows(
     """
     units, validation, test = chosen.used, splits.validation, splits.test
     weights, bias = head
+    # The head is the classifier's own: nothing is fitted for this row
     original = np.asarray(((test.values if own is None else own) @ weights.T + bias).argmax(1), dtype=np.int64)
+    # The same units without a penalty, to tell the choice from the shrinking
     plain = fit(validation.values, validation.classes, units)
     whole, bare = [], []
     for at in range(SETS):
@@ -153,6 +155,7 @@ def compute_fixed_rows(
     for at, strength in enumerate(STRENGTHS):
         progress("following the l1 path", at, len(STRENGTHS))
         found = fit(validation.values, validation.classes, strength=float(strength))
+        # Several strengths may keep equally many units: the last, with the weakest penalty, counts
         curve[len(found.used)] = float((found.predict(test.values) == test.classes).mean())
     return FixedRows(rows, tuple(CurvePoint(units, curve[units]) for units in sorted(curve)))
 
@@ -169,12 +172,14 @@ def compute_rows(
     if not count:
         return []
     rng = np.random.default_rng(seed)
+    # As many random units as the agent kept, of the same candidates
     draws = [rng.permutation(np.array(chosen))[:count] for _ in range(DRAWS)]
     random = []
     for at, units in enumerate(draws):
         progress("fitting random units", at, DRAWS)
         random.append(fit(validation.values, validation.classes, units))
     top = l1_units(validation.values, validation.classes, count)
+    # The penalty of the agent's row is chosen on its own units
     strength = tune_strength(validation.values[:, list(selective)], validation.classes, seed)
     sets, bare = [], []
     for at in range(SETS):
@@ -197,6 +202,7 @@ def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, .
     """Return the accuracy with the first 1, 2, … of the agent's units in their order, unregularised."""
     validation, test = splits.validation, splits.test
     points = []
+    # In the agent's order, the greatest weight first
     for count in range(1, len(selective) + 1):
         found = fit(validation.values, validation.classes, selective[:count])
         points.append(CurvePoint(count, float((found.predict(test.values) == test.classes).mean())))
@@ -205,9 +211,11 @@ def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, .
 
 def draw_balanced(features: GroupedFeatures, seed: int, number: int) -> GroupedFeatures:
     """Return so many images of each class on each ground, at most `PER_CELL`; another number draws others."""
+    # Seed and number: each set is another draw
     rng = np.random.default_rng((seed, number))
     cells = np.unique(features.cells, axis=0)
     rows = [rng.permutation(np.flatnonzero((features.cells == cell).all(1)))[:PER_CELL] for cell in cells]
+    # Equally many of each, limited by the smallest cell
     least = min(map(len, rows))
     return features.take(np.concatenate([each[:least] for each in rows]))
 
@@ -234,6 +242,7 @@ def _row(
     right = np.array([(each == splits.test.classes).mean() for each in answers])
     parts: dict[tuple[str, str], list[GroupAccuracy]] = {}
     for each in answers:
+        # Each answer has all groups, so means are over equally many
         for group in measure_groups(splits, each):
             parts.setdefault((group.class_name, group.ground), []).append(group)
     means = [
@@ -281,6 +290,7 @@ def compute_headline(tables: Sequence[Table2], *, regularised: bool = True) -> H
     for table in tables:
         rivals = table.row("l1_top", regularised=regularised), table.row("balanced_top", regularised=regularised)
         agent = table.row("agent", regularised=False)
+        # A table counts only if all three are there: shares need the same seeds
         if agent and rivals[0] and rivals[1]:
             means.append((agent.accuracy, rivals[0].accuracy, rivals[1].accuracy))
     if not means:

@@ -65,6 +65,7 @@ class CircuitSystem(IndexedSystem[MemberModel]):
         thresholds = self._model.find_thresholds()
         bright = self._index.unit(MAP_LAYER, 0).quantile
         found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
+        # In batches, since every member's maps are in memory at once
         for start in range(0, len(images), self._batch_size):
             measured = self._model.measure_members(images[start : start + self._batch_size])
             found.extend(zip(measured.activations, measured.maps, strict=True))
@@ -98,6 +99,7 @@ def _reduce_map(combined: NDArray[np.float32]) -> list[list[float]]:
     """Reduce the map for programs: means over parts of the finer one."""
     rows, columns = (min(each, _MAX_SIDE) for each in combined.shape)
     small = Pillow.fromarray(combined).resize((columns, rows), Pillow.Resampling.BOX)
+    # Four digits are enough for programs, and shorten the message
     return [[round(float(value), 4) for value in row] for row in np.asarray(small)]
 
 

@@ -74,6 +74,7 @@ def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
         )
     try:
         edited = apply_edit(Scene.from_json(original.scene), instruction, seed)
+    # A refusal is an image's result, so the others are still edited
     except ToolMisuse as refusal:
         return refused_picture(str(refusal).removesuffix("."))
     if edited.view:  # the edit may have changed their number and pose

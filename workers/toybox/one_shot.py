@@ -37,4 +37,5 @@ class ToyboxOneShot:
         scenes = [each.scene for each in readings if each.understood]
         if label := suggest_label(scenes, read_around(self._describer.summarize(masked))):
             return phrase_label(label)
+        # No covering label: the most surprising concept is better than none
         return phrase_label([concept for concept, _ in suggest_concepts(scenes)[:1]])

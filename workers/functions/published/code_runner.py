@@ -114,6 +114,7 @@ class CodeRunner:
         Without noise, `numpy.random.normal` gives its mean, `uniform` the middle and `poisson` 0. Raises MissingPart
         where there is no sandbox, and SandboxBroke.
         """
+        # Published code is a stranger's: it runs in the sandbox or not at all
         if self.find_sandbox is None:
             raise MissingPart("Published code runs in the sandbox alone, and this process has none. Ask a worker.")
         reports: list[tuple[Any, Any]] = []
@@ -127,6 +128,7 @@ class CodeRunner:
         # The inputs are read by a call, since a thousand long texts are more than a program may have
         calls: dict[str, Callable[..., Any]] = {"tools.report": report, "tools.read_inputs": lambda: given}
         result = self.find_sandbox().run(program, calls, {"experiment.seed": seed or 0}, bounds=_BOUNDS)
+        # No report: it ended before its last line, by an error or a limit
         if not reports:
             return Answers([], [], _explain_failure(result))
         return _read_report(*reports[-1], len(given), kind)
@@ -138,6 +140,7 @@ def _read_report(why: Any, answers: Any, count: int, kind: Kind) -> Answers:
         # The code may have forged the report, so every part of it is checked and cut
         return Answers([], [], why[:200])
     pairs = answers if isinstance(answers, list) else []
+    # One pair for each input, else outputs would be attributed to wrong inputs
     if len(pairs) != count or not all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs):
         return Answers([], [], "It did not give one output for each input.")
     outputs = [_read_output(each[0], kind) for each in pairs]
@@ -146,6 +149,7 @@ def _read_report(why: Any, answers: Any, count: int, kind: Kind) -> Answers:
 
 def _read_output(value: Any, kind: Kind) -> Any:
     if kind == "number":
+        # A bool is an int for Python, and no number here
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return float(value) if is_number else math.nan
     return value if isinstance(value, str) and len(value) <= MAX_OUTPUT_CHARS else None

@@ -71,6 +71,7 @@ class PublishedFunctions:
     def layers(self) -> Sequence[LayerInfo]:
         """Return a layer for each family of which a function is here."""
         here = {family: each.functions for family, each in self.benchmark.categories.items() if not each.unreadable}
+        # Units are numbered as published, from 0; gaps are refused by `open`
         return [LayerInfo(family, family, "function", max(each) + 1) for family, each in here.items() if each]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
@@ -92,9 +93,11 @@ class PublishedFunctions:
         """Return the function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called
         or scored."""
         category = self._find_category(layer)
+        # 1. The function must be here
         if number not in category.functions:
             why = explain_trouble(category, number)
             raise UnknownName(f"There is no {layer} function {number} in {self.benchmark.folder}: {why}.")
+        # 2. And runnable: tried once, then remembered
         if trouble := self.find_trouble(layer, number):
             raise MissingPart(
                 f"Function {number} of {layer} is not runnable: {trouble.rstrip('.')}. Choose another one."
@@ -110,6 +113,7 @@ class PublishedFunctions:
             category = self._find_category(layer)
             try:
                 trouble = explain_trouble(category, number) or self._try_out(category, number)
+            # Not remembered: the answer may be another one next time
             except NoAnswer as error:
                 return error.why  # The machine may have been busy: it is tried again
             if layer == "concepts":
@@ -128,6 +132,7 @@ class PublishedFunctions:
             defects.append(BIAS_LOST)
         if variant == "noised":
             defects.append(WITHOUT_NOISE)
+        # Only a box that was tried out has answers to compare with
         box = self._boxes.get((layer, number)) if not self.find_trouble(layer, number) else None
         if isinstance(box, PublishedStrings) and (wrong := box.list_differences()):
             defects.append(f"its code gives something else than published for {len(wrong)} of 10 inputs: {wrong[0]}")
@@ -147,6 +152,7 @@ class PublishedFunctions:
     def _create(self, category: Category, number: int) -> BlackBox:
         """Return the function, kept, so that what it was tried out on is not run again. Raises MissingPart."""
         family: Family = category.family
+        # Nearness may come to be there, so nothing is kept
         if family == "concepts":
             return create_words(category, number, self._find_nearness())
         key = family, number
@@ -161,4 +167,5 @@ class PublishedFunctions:
             box = self._create(category, number)
         except MissingPart as error:
             return str(error)
+        # Words are not run in the sandbox, so there is nothing to try
         return "" if category.family == "concepts" else find_gap(box)

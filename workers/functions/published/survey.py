@@ -17,6 +17,7 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
     """Return a row for each family. Functions of numbers and texts are tried out, so a whole benchmark takes minutes;
     what `progress` raises stops it."""
     categories = model.benchmark.categories
+    # Progress counts over all families, so the total comes first
     total, done, rows = sum(len(each.functions) for each in categories.values()), 0, []
     for family, folder in CATEGORIES.items():
         row: dict[str, Any] = {"family": family, "folder": folder, "is_here": family in categories}

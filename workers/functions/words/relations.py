@@ -42,6 +42,7 @@ class RelationBox:
 
     def evaluate(self, inputs: Sequence[str]) -> list[str]:
         """Return what `call` returns."""
+        # Case does not matter: models capitalise words at will
         return [self._table.get(word.casefold(), UNDEFINED) for word in check_words(inputs)]
 
     @cached_property
@@ -56,6 +57,7 @@ class RelationBox:
     def draw_hints(self) -> list[str]:
         """Return 10 words, two of them of the rule, as the published ones begin with."""
         rng = random.Random(f"{self.key}: hints")
+        # Only words that a baseline tries, so that hints never show held-out ones
         own = [given for given in list_tried() if self._table.get(given.casefold())]
         near = rng.sample(own, min(_NEAR_HINTS, len(own)))
         words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - len(near))]
@@ -69,13 +71,17 @@ class RelationBox:
         return [self._draw_triplet(rng) for _ in range(TRIPLETS)]
 
     def _draw_triplet(self, rng: random.Random) -> Triplet:
+        # 1. Held-out pairs: of the exception, and of the other parts
         left_out = list_held_out(self.rule, self.exception) if self.exception else []
         kept = [pair for part in self.rule.parts if part != self.exception for pair in list_held_out(self.rule, part)]
+        # 2. Rules that take the same inputs are harder to tell from this one
         near = [each for each in RULES if each is not self.rule and each.inputs == self.rule.inputs]
         far = [each for each in RULES if each is not self.rule and each not in near]
         wrong = [self._draw_wrong(near or far, rng), self._draw_wrong(far, rng)]
+        # 3. Some choices show the exception, or it could be left out of a description unpunished
         if left_out and rng.random() < _FROM_EXCEPTION:
             given, said = rng.choice(left_out)
+            # The rule's own output is wrong there, and the most tempting option
             return shuffle_options(write_pair(given, UNDEFINED), [write_pair(given, said), wrong[0]], rng)
         return shuffle_options(write_pair(*rng.choice(kept)), wrong, rng)
 
@@ -83,17 +89,20 @@ class RelationBox:
         """Return a pair of one of these rules that this function does not give."""
         pairs = rng.choice(rules).pairs.items()
         return write_pair(
+            # Another rule may give the same output for a word, which would be right too
             *rng.choice([(given, said) for given, said in pairs if self._table.get(given.casefold()) != said])
         )
 
 
 def list_held_out(rule: Rule, part: str) -> list[tuple[str, str]]:
     """Return pairs of a part that no baseline tries."""
+    # By position in the table, so that held-out pairs never change
     return list(rule.parts[part].items())[_HELD_OUT - 1 :: _HELD_OUT]
 
 
 def list_tried() -> list[str]:
     """Return the inputs that a baseline tries, of all rules, each once, in order."""
+    # Held out in any rule: a word may occur in several
     held = {given for rule in RULES for part in rule.parts for given, _ in list_held_out(rule, part)}
     return list(dict.fromkeys(given for rule in RULES for given in rule.pairs if given not in held))
 
@@ -133,8 +142,10 @@ def conclude_relation(seen: Mapping[str, str]) -> str:
         return sum(seen.get(given) == said for given, said in pairs.items())
 
     rule = max(RULES, key=lambda each: count(each.pairs))
+    # No rule gives anything that was seen
     if not count(rule.pairs):
         return "Unknown: no known rule gives what was seen."
+    # A part is silent if none of its words had an output and enough of them were tried
     silent = [
         name for name, part in rule.parts.items() if not count(part) and len(part.keys() & seen.keys()) >= _TOLD_APART
     ]

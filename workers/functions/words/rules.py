@@ -26,6 +26,7 @@ def _read(words: str, inputs: str, parts: str) -> Rule:
 
     A line that is indented further continues the part before.
     """
+    # A continued line belongs to the part before, so the break is removed before lines are split
     listed = [line.partition(":") for line in parts.strip().replace("\n      ", " ").splitlines()]
     return Rule(words, inputs, {name.strip(): _read_pairs(pairs) for name, _, pairs in listed})
 

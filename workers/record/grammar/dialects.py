@@ -50,6 +50,7 @@ class _Translation:
 def translate(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the reply in the grammar, and remarks for its author. Without remarks, nothing was translated."""
     made = _Translation()
+    # Line ends of Windows would stay at the ends of lines
     for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
             # A thought is kept as it is: what looks like a call in it is a quotation.
@@ -68,6 +69,7 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
         at += 1
         if opening := FENCE.match(line):
             # Inside any other fence a call is a quotation too.
+            # An unclosed fence may end at a tag only until the first one did, else the search could take too long
             fence, at = read_fence(opening, lines, at, may_end)
             may_end = may_end and fence.closed
             _translate_fence(fence, made)
@@ -82,6 +84,7 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
 
 def _translate_fence(fence: Fence, made: _Translation) -> None:
     if fence.language in _CALL_FENCES:
+        # A fence for calls may hold JSON, or a program itself
         made.add_call(calls.read_object(fence.body) or calls.read_call(FunctionCall("", fence.body)), fence.raw)
     elif fence.language in ("json", "") and (read := calls.read_object(fence.body)):
         made.add_call(read, fence.raw)
@@ -98,6 +101,7 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
         # Searched once for each kind of mark, or a reply full of opened marks would take very long.
         known = closing not in made.open_marks
         end = next((n for n in range(at, len(lines)) if closing in lines[n]), len(lines)) if known else at - 1
+        # Remembered, so that the same mark is not searched for again
         if end == len(lines):  # one without an end continues to the end of the text, once
             made.open_marks.add(closing)
     raw = [mark.string, *lines[at : end + 1]]
@@ -105,12 +109,14 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
     made.add_call(_read_markup(body), raw if not rest.strip() else [*raw[:-1], raw[-1].removesuffix(rest)])
     if rest.strip():
         made.lines.append(rest)
+    # Without an end, `end` is past the last line
     return min(end + 1, len(lines))
 
 
 def _read_markup(body: str) -> str:
     """Return what the calls between two marks hold: named parameters, JSON, or a program."""
     if _PARAMETER.search(body):
+        # Each call by itself, several parameters in each
         return "\n\n".join(filter(None, map(_read_parameters, _CALL_BEGINS.split(body))))
     words = _MARKS.sub("", body).strip()
     return calls.read_object(words) or calls.read_call(FunctionCall("", words))
@@ -120,6 +126,7 @@ def _read_parameters(body: str) -> str:
     begins = list(_PARAMETER.finditer(body))
     ends = [each.start() for each in begins[1:]] + [len(body)]
     given = {}
+    # `strict` only with parameters, since `ends` always has one more
     for each, end in zip(begins, ends, strict=bool(begins)):
         close = _PARAMETER_ENDS.search(body, each.end(), end)
         given[each[1]] = body[each.end() : close.start() if close else end].strip("\n")

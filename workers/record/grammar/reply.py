@@ -55,6 +55,7 @@ _NO_LABEL = re.compile(
 )
 _SENTENCE_ENDS = re.compile(r"(?:[a-z]{3}|[A-Z]{4})[\"\u201d\u2019')]{0,2}[.!][\"\u201d\u2019')]{0,2}(?= {1,3}[A-Z])")
 """Matches a sentence end inside a label; "St. Bernard dogs" has none."""
+# Marks of a model's own format, and counts such as (n = 5), are no words of a label
 _HANGS_ON = re.compile(
     r"</\w{1,20}>$|<\|[^<>|]{1,40}\|>$|^<(?:final_)?(?:answer|labels?)>(?=.)"  # marks of an end, and of a beginning
     r"|(?<=\S) ?\(n ?= ?\d[^()]{0,80}\)\.?$"
@@ -153,6 +154,7 @@ def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis],
 
     An item ends at a blank line. With `alone`, a block without a list is one hypothesis.
     """
+    # A block without any form of list
     form = _form(lines)
     if form is None:
         found, rest = _split_first_paragraph(lines) if alone else ([], list(lines))
@@ -162,13 +164,17 @@ def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis],
     items: list[tuple[int, list[str]]] = []
     gap = False
     for place, line in enumerate(lines):
+        # 1. A new item
         if match := form.match(line.strip()):
             items.append((int(match.group(1) or 0), [match.group(3), match.group(2) or ""]))
+        # 2. Words after a blank line end the list
         elif gap and line.strip():
             before += lines[place:]
             break
+        # 3. A line that continues the last item; its status stays last
         elif items:
             items[-1][1].insert(-1, line)
+        # 4. Words before the first item
         else:
             before.append(line)
         gap = bool(items) and not line.strip()
@@ -183,6 +189,7 @@ def _form(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 def _hypothesis(number: int, words: str) -> Hypothesis:
     """Parse a hypothesis and its status: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
+    # 1. Find the mark of its status
     text = words.strip()
     mark, end = None, 0
     # The last mark counts: a model may tell how the status changed.
@@ -191,6 +198,7 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
             mark, end = each, _end_of_mark(text, each)
     if mark is None:
         return Hypothesis(number, _clean(text))
+    # 2. What is inside the brackets is the reason, what is before them the text
     bracketed = bool(mark["square"] or mark["round"])
     inside = text[mark.end() : end].rstrip(".* ").removesuffix(")" if mark["round"] else "]")
     before, after = _clean(text[: mark.start()]), text[end:].strip(_SEPARATORS)
@@ -199,12 +207,14 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
     word = _WORD.search(mark.group())
     assert word
     status: HypothesisStatus = word.group().lower()  # type: ignore[assignment]  # the expression allows these three alone
+    # 3. Words after the mark belong to the reason
     reason = "; ".join(part for part in (inside.strip(" :,;-\u2013\u2014*_"), after) if part)
     return Hypothesis(number, before, status, reason)
 
 
 def _end_of_mark(text: str, mark: re.Match[str]) -> int:
     """Return where the brackets of a mark close; the end of the text if they do not or there are none."""
+    # Brackets inside the reason must not end it
     opening, closing = "[]" if mark["square"] else "()"
     if not (mark["square"] or mark["round"]):
         return len(text)
@@ -243,8 +253,10 @@ def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], lis
     found, rest = _split_first_paragraph(lines)
     if several or _form(found[:1]):
         return found, rest
+    # The next line in upper case is a sentence of prose
     end = next((place for place, line in enumerate(found) if place and line.strip()[:1].isupper()), len(found))
     label = " ".join(line.strip() for line in found[:end])
+    # One label is one phrase: a second sentence is prose
     cut = _SENTENCE_ENDS.search(label)
     return (
         ([label[: cut.end()]], [label[cut.end() :].strip(), *found[end:], *rest])
@@ -266,6 +278,7 @@ def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
 
 def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     """Return the conclusion, or None. Reasoning alone is none; "no label" is a conclusion without label."""
+    # The same text twice, as some models repeat it, counts once
     texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in by_tag.items()}
     if not (texts.get("DESCRIPTION") or texts.get("BIAS") or texts.get("LABEL")):
         return None
@@ -273,6 +286,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     for label in filter(None, by_tag.get("LABEL", ())):
         # Labels that differ only in case are one.
         unique.setdefault(label.casefold(), label)
+    # Only now: "none" is a conclusion, but no label
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     own = {name: texts.get(name.upper(), "") for name in ("description", "reasoning", "bias", "domain", "code")}
     return Conclusion(labels=tuple(kept[:MAX_LABELS]), **own)
@@ -284,6 +298,7 @@ def _clean_label(text: str) -> str:
     for _ in range(4):  # they may be nested
         before = label
         label = _HANGS_ON.sub("", label).strip()
+        # Quotation marks around the whole only: "a" or "b" keeps its own
         if len(label) > 1 and label[0] + label[-1] in _QUOTES and label[0] not in label[1:-1]:
             label = label[1:-1].strip()
         if label == before:

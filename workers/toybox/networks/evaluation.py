@@ -29,6 +29,7 @@ def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metri
     half = len(units) // 2
     best = []
     for unit in np.flatnonzero(units.max(axis=0) > 0):
+        # The best class is chosen on one half; on the same images its AUC would be too high
         choices = [_class_auc(units[:half, unit], mixed.presence[:half, k]) for k in range(mixed.presence.shape[1])]
         best.append(_class_auc(units[half:, unit], mixed.presence[half:, int(np.nanargmax(choices))]))
     classes = {"nouns": slice(nouns), "colours": colours, "all": slice(None)}
@@ -70,9 +71,11 @@ def evaluate_eyes(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Me
         seen: EyesOutput = network(batch)
         truth = [*pixel_words(mixed, numbers, False), *scene_words(mixed, numbers)]
         for (name, matrix), answer in zip(counts.items(), truth, strict=True):
+            # -1: no toy at this pixel, so there is no answer
             known = answer >= 0
             guess = getattr(seen, name).argmax(dim=1)
             matrix += confusion(guess[known].numpy(), answer[known].numpy(), len(matrix))
+    # Without class 0, the background, which is easy and would raise the mean
     overlap = intersection_over_union(counts["noun"])[1:]
     figures: Metrics = {"mean_iou_nouns": float(np.nanmean(overlap)), "worst_iou_noun": float(np.nanmin(overlap))}
     return figures | {
@@ -86,6 +89,7 @@ def _batches(shown: Examples) -> list[Tensor]:
 
 def mean_average_precision(scores: Floats, truth: Bools) -> float:
     """Return the mean over those columns (classes) of (n, classes) that have a positive."""
+    # Classes without a positive have NaN
     return float(np.nanmean([average_precision(scores[:, k], truth[:, k]) for k in range(scores.shape[1])]))
 
 
@@ -96,6 +100,7 @@ def top1_accuracy(scores: Floats, answers: Ints) -> float:
 
 def confusion(predicted: Ints, truth: Ints, classes: int) -> NDArray[np.int64]:
     """Return counts (classes, classes): rows are the truth, columns the predictions."""
+    # One number for each (truth, prediction), so that one count gives the whole table
     pairs = truth.ravel().astype(np.int64) * classes + predicted.ravel()
     return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 

@@ -52,17 +52,21 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 def _plan_tests(view: ScientistView) -> PlannedReply:
     """Return the next test of the labels, or the conclusion if there are none."""
+    # Nothing to test: the unit is dead, or no label is left
     if view.silent or not view.labels:
         return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
     again = view.case.done(GRADED)  # each label that failed is one more reason to look for what it misses
+    # Before the edits: a second cause changes the leading label, and edits test only that one
     if view.due("seek", 1 + again):
         return _seek(view)
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
+    # After the edits: what they leave in doubt is pared
     if view.case.has("edit_images") and view.due("pare", _PARINGS + again) and (doubts := _list_doubts(view)):
         return _shorten_label(view, doubts)
+    # Last, and on fresh images: a label must not be tested on the images by which it was chosen
     if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
@@ -109,11 +113,14 @@ def _refine(view: ScientistView) -> PlannedReply:
     crossed = [
         one.having({name: getattr(other, name) for name in other.named})
         for one, other in itertools.combinations(singles, 2)
+        # Crossing two words of one property would only replace one by the other
         if one.named != other.named
     ]
     rng = view.rng("refine")
+    # The same pair, one toy on the other: "with" is what the exemplars show, "on" may be what counts
     related = [replace(pair, relation="on") for pair in view.pairs[:1]]
     every = (*view.suggested, *view.pairs[:3], *related, *leading, *hinted, *crossed)
+    # Order is priority: `dict.fromkeys` keeps the first of equal candidates, and the limit cuts the rest
     candidates = list(dict.fromkeys(every))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
@@ -144,6 +151,7 @@ def _list_editable(view: ScientistView) -> list[Concept]:
     return [
         each
         for each in view.labels[0]
+        # With several of a kind, "the ball" of an edit could be any of them
         if each.count == 1
         and each.relation == "with"
         and (each.partner is None or (each.noun and each.partner.noun and each.noun != each.partner.noun))

@@ -22,6 +22,7 @@ def describe_exemplars(view: ScientistView) -> str:
     """Describe what the exemplars share."""
     if not view.exemplars:
         return "No image of the dataset is known to activate this unit."
+    # The first few: they are sorted by surprise
     shared = [f"{count} of {len(view.exemplars)} show {phrase_label((concept,))}" for concept, count in view.hints[:4]]
     if not shared:
         return f"The {len(view.exemplars)} exemplars share nothing that chance would not give them."
@@ -85,15 +86,19 @@ def choose_label(view: ScientistView) -> Label:
         return ()
     if not len(view.evidence):
         return view.labels[0]
+    # 1. Tested labels decide, even if none passed: fresh images outweigh those by which a label was chosen
     if view.tests:
         passed = [each for each in view.tests if (found := view.tested(each)) and _is_above_chance(found)]
+        # 2. Of those that passed, prefer labels without idle parts
         needed = [each for each in passed if remove_idle_parts(each, view.evidence) == each]
         return max(needed or passed, key=view.evidence.worth, default=())
+    # 3. Without a test, the bar is the same on the trials at hand
     return view.labels[0] if _is_above_chance(view.evidence.measure(view.labels[0])) else ()
 
 
 def _is_above_chance(found: LabelScore) -> bool:
     """True if a label almost certainly describes something about the unit."""
+    # Two standard errors above chance, and useful in size
     return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
@@ -143,6 +148,7 @@ def _explain_nothing(view: ScientistView) -> str:
 def _describe_causes(view: ScientistView, best: Label) -> list[str]:
     """Describe the effect of edits that removed the label from an image, and of those that kept it."""
     said = []
+    # Only edits of images that the label describes: others had nothing to lose
     both = [(old, new) for old, new in pair_edits(view.evidence.trials) if matches_any(best, old.scene)]
     for still, words in ((False, "leave nothing of it in an image"), (True, "leave it in the image")):
         found = [(old.activation, new.activation) for old, new in both if matches_any(best, new.scene) == still]
@@ -160,6 +166,7 @@ def _describe_rejected(view: ScientistView, best: Label) -> str:
     """Describe the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
         found = view.evidence.measure((concept,))
+        # Skip hints that share a property with the label: they would not be rivals but parts of it
         named = {getattr(each, name) for each in best for name in each.named}
         if not named & {getattr(concept, name) for name in concept.named} and found.count >= ENOUGH:
             return (

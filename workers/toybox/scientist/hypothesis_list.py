@@ -18,6 +18,7 @@ _GOOD = 0.8
 _BAD = 0.7
 _MAX_HYPOTHESES = 12
 
+# The subject is removed, since toybox parses only labels
 _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
 
 
@@ -26,6 +27,7 @@ def update_hypotheses(
 ) -> list[ReportedHypothesis]:
     """Return the old hypotheses judged again, and the leading labels that are not among them."""
     judged = [_judge(each, evidence) for each in before]
+    # Compared as labels: the same hypothesis may be worded differently
     known = {_parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
     for label in leading:
@@ -42,9 +44,11 @@ def _parse_hypothesis(text: str) -> Label:
 
 def _judge(hypothesis: ReportedHypothesis, evidence: TrialEvidence) -> ReportedHypothesis:
     label = _parse_hypothesis(hypothesis.text)
+    # Words that toybox does not understand, or no evidence: the author's status stays
     if not label or not len(evidence):
         return hypothesis
     found = evidence.measure(label)
+    # A label with an idle part is too narrow, however well it separates
     if idle := find_idle(label, evidence):
         return replace(hypothesis, status="refuted", reason=str(idle))
     reason = f"{found}; AUC {found.auc:.2f}" if found.count else ""
@@ -55,6 +59,7 @@ def _judge_status(found: LabelScore) -> str:
     """Return supported or refuted if there are enough images and chance is an unlikely cause, else open."""
     if found.count < ENOUGH or found.others < ENOUGH:
         return "open"
+    # Between `_BAD` and `_GOOD`, or within chance, it stays open
     if found.auc - found.error > _BAD and found.auc >= _GOOD:
         return "supported"
     return "refuted" if found.auc + found.error < _GOOD and found.auc < _BAD else "open"

@@ -63,7 +63,9 @@ def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[Scene]])
     """
     parts = []
     for name, scenes in groups.items():
+        # Equal scenes have equal captions; a second image of one would count twice
         prompts = list(dict.fromkeys(map(caption, scenes)))
+        # A tool call takes at most `AT_ONCE` images
         for start in range(0, len(prompts), AT_ONCE):
             lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
             again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""

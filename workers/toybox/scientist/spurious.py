@@ -91,6 +91,7 @@ class ResponseTable:
     @property
     def doubtful(self) -> bool:
         """True if more images might change the verdict."""
+        # Near a threshold, chance decides; also where a single setting is against the class
         near = abs(self.share - SHARE) < _DOUBT or abs(self.lead - LEAD) < _DOUBT
         return self.complete and self.share > SHARE - _DOUBT and (near or len(self.passed) == 1)
 
@@ -116,6 +117,7 @@ def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
 
 def _cross(view: ScientistView, step: str) -> PlannedReply:
     rng, (nouns, grounds) = view.rng(step), _find_named(view)
+    # At least one image in each cell: an empty one makes the table incomplete
     each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
     groups = {"classes in settings": designs.build_single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
@@ -137,7 +139,9 @@ def _table(view: ScientistView) -> ResponseTable:
     nouns, grounds = _find_named(view)
     cells: dict[tuple[str, str], list[float]] = {(noun, ground): [] for noun in nouns for ground in grounds}
     for trial in view.evidence.trials:
+        # Edited images are left out: they depend on their original
         if len(trial.scene.things) == 1 and trial.source is None:
+            # `get` with a list of its own: toys and grounds outside the question are dropped
             cells.get((trial.scene.things[0].noun, trial.scene.ground), []).append(trial.activation)
     means = [float(np.mean(found)) if found else float("nan") for found in cells.values()]
     count = sum(map(len, cells.values()))
@@ -182,6 +186,7 @@ def _write_figures(table: ResponseTable) -> str:
 
 def _conclude(view: ScientistView) -> PlannedReply:
     table = _table(view)
+    # Without a complete table, selectivity is unproven; the task asks for SPURIOUS in doubt
     if view.silent or not len(view.evidence) or not table.complete:
         text = (
             "Not every class was seen in every setting, or the system was active on no image, so nothing speaks for a "
