@@ -30,7 +30,7 @@ def draft_places(places: Iterable[tuple[Layer, int]]) -> list[MemberDraft]:
 
 def find_network(model: VisionModelRow) -> str:
     """Return the key of the model's network: its own, or the one that it is on top of."""
-    # An auto-encoder, or a logit lens, is on top of another model.
+    # An auto-encoder is on top of another model.
     return model.base or model.name
 
 

@@ -99,7 +99,7 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
 
 def _find_class_names(layer: Layer) -> list[str]:
     """Return the classes of the network that a layer is part of, or on top of; none if their names are unknown."""
-    # Latents and lenses have no classes of their own.
+    # Latents have no classes of their own.
     network = layer.model.base or layer.model.name
     row = Layer.objects.filter(model__name=network, kind="logit").order_by("-position").first()
     # Names are JSON from a worker, so their shape is checked.

@@ -19,7 +19,6 @@ from experiments.units.states import UnitState, find_dead_units, state_of
 from experiments.units.tiles import UnitTile, read_tiles
 
 PICTURES = 5
-# Long enough to hover over one link again and again, short enough that a new label shows soon.
 KEPT_SECONDS = 60
 """How long a browser caches a card, in seconds."""
 

@@ -110,7 +110,7 @@ def network(
 def _draw(
     layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, pitch: int, links: int, rest: Colour
 ) -> Drawing:
-    # About twice as tall as wide, in powers of two so that layers of like size line up; at least 4, at most TALLEST.
+    # About four times as tall as wide, a power of two; at least 4, at most TALLEST.
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
     # 1. The colour of every unit; None for those that the filter excludes.
     everything = [known.get(number, rest) for number in range(layer.units)]

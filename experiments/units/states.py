@@ -80,7 +80,6 @@ def find_dead_units(layers: Sequence[int]) -> dict[int, set[int]]:
 
 def count_states(layers: Sequence[Layer], known: Mapping[int, Mapping[int, T]], rest: T) -> Counter[T]:
     """Count the units in each state, or each band; `rest` is that of units which are not in `known`."""
-    # Rows may outlast a layer that was registered again with fewer units.
     counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
     counts[rest] += sum(layer.units for layer in layers) - counts.total()
     return counts

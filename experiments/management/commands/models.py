@@ -61,6 +61,7 @@ def remove_model(name: str) -> str:
     from workers.jobs import plugin_keys
 
     row = VisionModelRow.objects.filter(
+        # A model may be named as it was added: by key, by folder, or by its id on the hub.
         name__in=[name, plugin_keys.make_absolute(name), f"hf:{name}"], added__isnull=False
     ).first()
     if row is None:
