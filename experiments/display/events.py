@@ -222,7 +222,6 @@ def is_stopping(run: Run) -> bool:
 def tail(run: Run) -> SafeString:
     """Render what happens next, if nothing else shows it; empty once the run has ended."""
     last = run.events.order_by("-seq").values_list("kind", flat=True).first()
-    # Workers take the oldest run first.
     before = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk)
     context = {
         "run": run,
