@@ -162,7 +162,6 @@ def stop(actor: Actor, run_id: int) -> bool:
     with _lock_run(actor, run_id) as run:
         if run.has_ended or (run.cancel_requested and _is_held(run)):
             return False
-        # Also of a run that ends at once: the flag tells a worker that is just taking it.
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
         audit.record(actor, Verb.RUN_STOPPED, run)
         if not _is_held(run):
