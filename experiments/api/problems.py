@@ -81,6 +81,7 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
     response = HttpResponse(
         json.dumps(problem.model_dump()), status=status, content_type=MEDIA_TYPE, headers=dict(headers)
     )
+    # RFC 9110 asks for it: the header says how to authenticate.
     if status == 401:
         response["WWW-Authenticate"] = CHALLENGE
     return response
@@ -111,6 +112,7 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
     if isinstance(error, Exception) and (words := explain_to_visitor(error)):
         log.error("%s %s met an outage", request.method, request.path, exc_info=error)
         return answer("unavailable", words, headers={"Retry-After": str(RETRY_AFTER)})
+    # The path without its query, which may hold personal words.
     log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
 
@@ -128,6 +130,7 @@ def _field_error(found: Mapping[str, Any]) -> FieldError:
     parts = [str(part) for part in place]
     if source in {"query", "body"} and len(parts) > 1:
         parts = parts[1:]  # the name of our own argument
+    # The rest of the place names types within a union, which the client did not write.
     if source == "query":
         parts = parts[:1]
     return FieldError(field=".".join(parts) or str(source), message=str(found["msg"]))
