@@ -41,7 +41,6 @@ def start_session(request: HttpRequest, user: User, **_: Any) -> None:
         "agent": request.META.get("HTTP_USER_AGENT", "")[:AGENT_CHARS],
     }
     Member.objects.filter(user=user).update(seen=timezone.now())
-    # A sign-in is rare enough to clean up at, and regular enough to need no job.
     sessions.delete_ended()
     audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
 

@@ -112,7 +112,6 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
     if isinstance(error, Exception) and (words := explain_to_visitor(error)):
         log.error("%s %s met an outage", request.method, request.path, exc_info=error)
         return answer("unavailable", words, headers={"Retry-After": str(RETRY_AFTER)})
-    # The path without its query, which may hold personal words.
     log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
 

@@ -135,8 +135,8 @@ def _circuit_detail(row: Circuit, names: SystemNameMasker) -> CircuitDetail:
 
 
 def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
+    # The revision of a file is kept, so that the page can say that other weights are here.
     return [
-        # The revision of a file is kept, so that the page can say that other weights are here.
         MemberDraft(CircuitMember(each.model, each.layer, each.unit), each.revision, each.label) for each in members
     ]
 

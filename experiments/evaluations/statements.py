@@ -69,7 +69,7 @@ def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[Ima
     contexts = sorted({context for _, context in sets.values()}, key=len, reverse=True)
     named = [each for each in contexts if each.casefold() in statement.casefold()] or contexts[: len(contexts) == 1]
     chosen = [(word, key) for key, (word, context) in sets.items() if named and context == named[0]]
+    # Evidence is JSON from a worker: only keys of images become addresses.
     return [
-        # Evidence is JSON from a worker: only keys of images become addresses.
         (key, [ImageUrls.of(each) for each in item.evidence[key] if is_key(each)][:IMAGES]) for _, key in sorted(chosen)
     ]
