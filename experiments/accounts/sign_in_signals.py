@@ -77,6 +77,8 @@ def note(request: HttpRequest, user: User) -> None:
     now, visit = time.time(), request.session.get(VISIT, {})
     if now - visit.get("seen", 0) < EVERY:
         return
+    # Later ones win: the beginning stays, unless the session has none.
     request.session[VISIT] = {"began": now, **visit, "seen": now}
     late = timezone.now() - timedelta(seconds=EVERY)
+    # Several browsers of one person write once a minute together.
     Member.objects.filter(user=user).exclude(seen__gt=late).update(seen=timezone.now())

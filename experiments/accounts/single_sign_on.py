@@ -73,6 +73,7 @@ class _Session(OAuth2Session):  # type: ignore[misc]
             body += part
             if len(body) > MAX_ANSWER:
                 raise ValueError(f"{url} answers with more than {MAX_ANSWER} bytes.")
+        # The body was read in pieces, so `requests` would otherwise find the stream used up.
         response._content = bytes(body)
         return response
 
@@ -118,6 +119,7 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
 def complete_sign_in(request: HttpRequest) -> HttpResponse:
     """Return the response for a browser that returns from the provider."""
     client, state = _build_client(), request.GET.get("state", "")
+    # 1. The sign-in that this browser began.
     client.framework.clear_state_data(request.session, "")  # forgets those that are too old
     started = client.framework.get_state_data(request.session, state)
     if started is None:
@@ -126,6 +128,7 @@ def complete_sign_in(request: HttpRequest) -> HttpResponse:
         _load_metadata(client)
     except BROKEN as error:
         return _refuse_unreachable(request, error)
+    # 2. What the provider says of the person.
     _remove_state(request, client, state, started)
     try:
         claims = _verify_claims(client, request)
@@ -134,6 +137,7 @@ def complete_sign_in(request: HttpRequest) -> HttpResponse:
         client.framework.clear_state_data(request.session, state)
         cancelled = request.GET.get("error") == "access_denied"
         return _refuse_cancelled(request) if cancelled else _refuse_claims(request, error)
+    # 3. The identity, with its newest claims. Only the subject never changes.
     key = {"provider": name(), "subject": claims["sub"]}
     kept = {each: _storable(claims[each]) for each in KEPT if isinstance(claims.get(each), str | bool)}
     Identity.objects.filter(**key).update(claims=kept)
@@ -169,6 +173,7 @@ def _load_metadata(client: DjangoOAuth2App) -> None:
     if wrong:
         raise ValueError(f"The provider does not name its {', '.join(sorted(wrong))}, or not with {scheme}.")
     methods = metadata.get("token_endpoint_auth_methods_supported", [])
+    # Most providers accept both; a few only the header.
     basic = "client_secret_basic" in methods and "client_secret_post" not in methods
     client.client_kwargs["token_endpoint_auth_method"] = "client_secret_basic" if basic else "client_secret_post"
     # Authlib takes options of its session, such as `verify`, from other names of the metadata
@@ -202,6 +207,7 @@ def _verify_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, A
         if profile.get("sub") != claims["sub"]:
             raise ValueError("What the provider tells is of another person than the token.")
         claims.pop("email_verified", None)  # says nothing of an address that is named elsewhere
+        # Later ones win: what the signed token says.
         claims = {**profile, **claims}
     return claims
 

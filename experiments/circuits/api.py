@@ -135,6 +135,7 @@ def _circuit_detail(row: Circuit, names: SystemNameMasker) -> CircuitDetail:
 
 
 def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
+    # The revision of a file is kept, so that the page can say that other weights are here.
     return [
         MemberDraft(CircuitMember(each.model, each.layer, each.unit), each.revision, each.label) for each in members
     ]
@@ -203,4 +204,5 @@ def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: SystemName
     """Raise Refusal if the circuit has changed since the client read it, PermissionDenied for another person's."""
     find(Circuit.objects.all(), pk=pk)
     actions.lock_circuit(actor, pk)
+    # The ETag is that of the whole answer, which is built again under the lock.
     must_match(request, _circuit_detail(find(lists.list_circuits(), pk=pk), names))

@@ -37,6 +37,7 @@ class FindCircuit(forms.Form):
         """Fill the lists with what there is to choose from."""
         by_model = [
             (name, [(each.pk, f"{each.name}, {each.units:,} {each.plural}") for each in found])
+            # `list_layers` orders by model, which `groupby` needs.
             for name, found in groupby(layers, lambda each: each.model.name)
         ]
         self.fields["layer"].widget = forms.Select(choices=[("", "Choose a layer"), *by_model])
@@ -82,6 +83,7 @@ class CompareCircuits(forms.Form):
         *,
         is_fixed: bool = False,
     ) -> None:
+        # The form is sent with GET and read by the page, so it is never bound.
         super().__init__(initial={"a": first and first.pk, "b": second and second.pk})
         options = [(each.pk, f"{each.name:.60} ({each.network:.30})") for each in choices]
         self.fields["a"].widget = forms.HiddenInput() if is_fixed else forms.Select(choices=options)

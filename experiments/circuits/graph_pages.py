@@ -45,6 +45,7 @@ def compare_circuits(request: HttpRequest) -> HttpResponse:
     """Show two circuits by their keys, `a` and `b`; a form if either is missing."""
     names = SystemNameMasker(access.require(request))
     keys = [parse_key(request.GET.get(name)) for name in ("a", "b")]
+    # A missing key shows the form; a key of no circuit is an error.
     first, second = (get_object_or_404(lists.list_circuits(), pk=key) if key else None for key in keys)
     choices = compare.list_others()
     context: dict[str, Any] = {

@@ -95,6 +95,7 @@ def list_circuits() -> QuerySet[Circuit]:
 def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
     """Return the circuits with this unit as a member, newest first."""
     rows = Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number)
+    # The join would list a circuit once for each matching member.
     return rows.distinct()[:MAX_CIRCUITS]
 
 
@@ -109,6 +110,7 @@ def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit
 
 def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
     """Return the circuits of a network to which a user may add members; none for units of several networks."""
+    # A circuit is of one network, so units of several cannot join one.
     rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()
     rows = rows if role == Role.ADMIN else rows.filter(owner=user)
     return rows.annotate(size=Count("members"))[:MAX_CIRCUITS]
@@ -118,6 +120,7 @@ def draw_rows(rows: Iterable[Circuit], names: SystemNameMasker) -> list[CircuitS
     """Return rows of the list, with the same number of queries for a page as for one."""
     some = list(rows)
     shown = {row.pk: [each.place for each in row.members.all() if each.place][:ROW_PICTURES] for row in some}
+    # Each unit once, although several circuits may contain it.
     tiles = read_tiles(list({place: None for places in shown.values() for place in places}), names)
     pictures = {(tile.layer, tile.number): tile.pictures[0].masked for tile in tiles if tile.pictures}
     return [
@@ -145,6 +148,7 @@ def group_by_layer(row: Circuit, members: Sequence[MemberView]) -> list[CircuitC
     for each in members:
         columns.setdefault((each.member.model, each.member.layer), []).append(each)
     # An auto-encoder's layer has the name of the layer below.
+    # Layers that are not in the catalogue any more come last.
     positions = dict(Layer.objects.filter(model__name=row.network).values_list("name", "position"))
 
     def rank(place: tuple[str, str]) -> tuple[float, bool, str]:

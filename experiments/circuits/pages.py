@@ -55,6 +55,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def circuit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show members by layer, their graph, and a table; htmx gets the graph alone, while a worker measures it."""
     access.require(request)
+    # htmx polls for the graph only, which takes as much of the context.
     template = "circuits/graph.html" if request.htmx.target == graph.SECTION else PAGE
     return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), template=template)
 
@@ -105,6 +106,7 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     names = SystemNameMasker(access.require(request))
     row = get_object_or_404(Circuit, pk=pk)
     document = lists.describe_circuit(row, lists.view_members(row, names))
+    # Indented and with plain letters, because people edit and compare these files.
     answer = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
     answer["Content-Disposition"] = f'attachment; filename="circuit-{row.pk}.json"'
     return answer
@@ -143,6 +145,7 @@ def _render_add(
 ) -> HttpResponse:
     """Show the chosen units, each of which can be left out, and the circuits for them."""
     shown = places[:MAX_MEMBERS]
+    # Units of several networks fit no circuit: the page names the networks.
     networks = {find_network(layer.model) for layer, _ in shown}
     form = ChooseTarget(actions.TARGET, lists.list_circuits_for(actor.person, actor.role, networks), request.POST)
     if refusal:
@@ -173,6 +176,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove the members that are ticked."""
     actor = Actor.of(request, actions.CHANGES)
+    # Unreadable keys match no member.
     chosen = {parse_key(each) for each in request.POST.getlist("member")}
     return _change(request, pk, lambda: actions.remove_members(actor, pk, chosen))
 
@@ -185,6 +189,7 @@ def _change(
     try:
         act()
     except InvalidInput as refusal:
+        # A refused removal has no field that the message could stand at.
         if form is None:
             return render_circuit(request, row, problem=str(refusal), status=400)
         add_refusal(form, refusal)

@@ -26,6 +26,7 @@ SEARCHED_KINDS = frozenset({"conv", "mlp", "latent"})
 MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
+# The browser's list of suggestions; other names can still be typed.
 _MAX_CLASSES = 300
 _KEPT = 10
 
@@ -64,6 +65,7 @@ class DrawnSearch:
     def kept(self) -> int:
         """Return how many members the form offers to keep: those with a hundredth of the strongest effect, at most
         `_KEPT`."""
+        # Members are sorted, so the first effect is the strongest.
         effects = [abs(each.found.effect) for each in self.members]
         return min(_KEPT, sum(each >= 0.01 * effects[0] for each in effects)) if effects else 0
 
@@ -88,6 +90,7 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
     if known and target not in known and not (target.isascii() and target.isdigit() and int(target) < len(known)):
         raise InvalidInput(f"{layer.model.name} has no class “{target}”. Choose one such as {known[0]}.", "target")
     for name, value, most in (("images", question.images, MAX_IMAGES), ("seeds", question.seeds, MAX_SEEDS)):
+        # Each seed halves the images, so fewer would leave halves too small to measure.
         least = MIN_IMAGES if name == "images" else 1
         if not least <= value <= most:
             raise InvalidInput(f"{value:,} {name} are out of range. Give a number from {least} to {most}.", name)
@@ -96,14 +99,17 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
 
 def _find_class_names(layer: Layer) -> list[str]:
     """Return the classes of the network that a layer is part of, or on top of; none if their names are unknown."""
+    # Latents have no classes of their own.
     network = layer.model.base or layer.model.name
     row = Layer.objects.filter(model__name=network, kind="logit").order_by("-position").first()
+    # Names are JSON from a worker, so their shape is checked.
     names: Any = row.names if row else []
     return [str(each) for each in names] if isinstance(names, list) else []
 
 
 def list_layers() -> list[Layer]:
     """Return the layers in which circuits can be searched, by model."""
+    # Names of thousands of units are not needed for a list of layers.
     rows = Layer.objects.filter(kind__in=SEARCHED_KINDS, model__available=True).select_related("model").defer("names")
     return list(rows.order_by("model__name", "position"))
 
@@ -111,6 +117,7 @@ def list_layers() -> list[Layer]:
 def list_classes() -> list[str]:
     """Return class names to choose from, of all models: the form offers them before a layer is chosen."""
     rows = Layer.objects.filter(kind="logit", model__available=True).values_list("names", flat=True)
+    # A dictionary drops repeated names and keeps the order.
     names = {str(each): None for some in rows if isinstance(some, list) for each in some}
     return list(names)[:_MAX_CLASSES]
 
@@ -146,6 +153,7 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
     report = read_found(row)
     if report is None:
         return None
+    # Units without any effect are no members worth showing.
     curves, members = report.curves, [each for each in report.members if each.effect]
     tiles = read_tiles([(row.layer, each.unit) for each in members], names, MEMBER_PICTURES)
     by_unit = {tile.number: tile for tile in tiles}
@@ -181,6 +189,7 @@ def _list_points(report: CircuitReport, curve: CircuitCurve, figure: str) -> lis
     name = METHODS.get(curve.method, curve.method)
     return [
         (_share(report, size), PlotValue(each.value, f"{name}, {size:,} nodes"))
+        # Not strict: the lists come from a worker, and a short one is drawn as far as it goes.
         for size, each in zip(curve.sizes, found, strict=False)
         if each.value is not None
     ]
@@ -191,6 +200,7 @@ def _share(report: CircuitReport, size: int) -> float:
 
 
 def _get_estimate(found: Sequence[Estimate], at: int) -> Estimate:
+    # An empty estimate is written as "-".
     return found[at] if at < len(found) else Estimate()
 
 

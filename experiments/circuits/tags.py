@@ -28,4 +28,5 @@ def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
         lambda user, role: lists.list_circuits_for(user, role, networks),
         f"{layer.pk}.{number}",
     )
+    # A logit is a class, whose page can look for the circuit behind it.
     return sets | {"class": layer.name_of(number) if layer.kind == "logit" else ""}

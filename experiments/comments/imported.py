@@ -71,4 +71,5 @@ def _numbers_of(given: Iterable[Mapping[str, Any]], name: str) -> set[int]:
 def _number_of(thread: Mapping[str, Any], name: str) -> int | None:
     """Return a number that a row can have; None for anything else."""
     found = thread.get(name)
+    # `type`, since a bool is an int as well.
     return found if type(found) is int and 0 < found <= MAX_COUNT else None

@@ -30,6 +30,7 @@ def find_unknown(run: Run) -> str:
 def _explain_backbone(run: Run) -> str:
     """Explain why the backbone cannot use the model that the run names; "" if it names none or one that is offered."""
     row = Backbone.objects.filter(key=run.backbone).first()
+    # A backbone that is not ready has not listed its models.
     if row is None or row.available or not run.backbone_model:
         return explain_unoffered(run, row.model_names) if row else ""
     return (

@@ -48,6 +48,7 @@ class Bounded:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        # 1. The limit for this sender.
         most = left = await _get_max_bytes(scope)
         answered = False
 
@@ -65,6 +66,7 @@ class Bounded:
             answered = True
             await send(message)
 
+        # 2. Refuse what is announced as too large; count what is not announced.
         refused: Message = {REFUSED: most}
         unread = refused if _read_length(scope) > most else {}
         if not unread:
@@ -85,6 +87,7 @@ def _nothing_more() -> Receive:
     bodies = iter([{"type": "http.request", "body": b""}])
 
     async def receive() -> Said:
+        # A future that is never set: the application must not take it for a disconnect.
         return next(bodies, None) or await asyncio.get_running_loop().create_future()
 
     return receive
@@ -102,6 +105,7 @@ async def _get_max_bytes(scope: Message) -> int:
     if (
         scope["path"].removeprefix(settings.PREFIX) not in TAKING_FILES
         or scope["method"] != "POST"
+        # A small body needs no check of the sender, which costs queries.
         or 0 < _read_length(scope) <= plain
     ):
         return plain

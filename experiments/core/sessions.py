@@ -41,6 +41,7 @@ class SessionStore(DatabaseStore):
         """Return the seconds until the session ends if it is not used again."""
         idle = int(settings.SESSION_COOKIE_AGE)
         began = self.get(VISIT, {}).get("began")
+        # The nearer of both limits.
         return idle if began is None else max(0, min(idle, int(began + settings.SESSION_LENGTH - time.time())))
 
 

@@ -51,6 +51,7 @@ class SystemNameMasker:
 
     def masks_unit(self, model: str, layer: str, unit: int) -> bool:
         """True if the system at this place is hidden from the viewer."""
+        # Recorded for `SharedUpdates`, which lends a drawing to viewers with the same permissions.
         self.asked.add((model, layer, unit))
         return (model, layer, unit) in self.hidden
 
@@ -84,6 +85,7 @@ class SystemNameMasker:
         if isinstance(content, Forked):
             kept = {name: value for name, value in content.changes.items() if name not in TELLING}
             return replace(content, changes=kept)
+        # A spec with the number in place of the layer: readers of events expect one.
         system = SystemSpec(run.system_kind, "", self._number(run), 0)
         return replace(content, system=system, versions=_omit_model(content.versions))
 
@@ -106,6 +108,7 @@ class SystemNameMasker:
         """Return a filter for rows that name a hidden system in these fields. If none is hidden, it adds no
         comparison."""
         same = {"model": OuterRef(model), "layer": OuterRef(layer), "unit": OuterRef(unit)}
+        # A subquery compares all three columns of a row with one hidden run.
         return Q(Exists(_list_hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
 
 

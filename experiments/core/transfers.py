@@ -56,6 +56,7 @@ def fetch(name: str) -> Iterator[Path]:
 
 def stream(name: str) -> IO[bytes]:
     """Open the file to be read in pieces; the caller closes it. Raises FileNotFoundError."""
+    # Unbuffered: the caller reads in large pieces.
     return bucket.stream(name) if (bucket := _bucket()) else _place(name).open("rb", buffering=0)
 
 

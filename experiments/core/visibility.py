@@ -92,6 +92,7 @@ def list_images(rows: QuerySet[Image], viewer: User) -> QuerySet[Image]:
 def visible_to(rows: QuerySet[Row]) -> QuerySet[Row]:
     """Return the rows without those of units that people write labels of. If no person writes, the query is
     unchanged; the check costs one query."""
+    # Hardly ever does a person write: all lists keep their plain queries.
     if not (written := _read_written()):
         return rows
     if way := RUN_OF.get(rows.model):

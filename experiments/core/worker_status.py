@@ -46,6 +46,7 @@ def alive_workers() -> list[dict[str, Any]] | None:
     """Return the last reports of workers by name, each with the seconds since as `silent`; None if Redis is away."""
     try:
         names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
+        # The remaining lifetime tells the age: clocks of machines need not agree.
         reports = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
     except RedisError:
         return None
@@ -72,6 +73,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
         "problems": report.get("problems", []),
         "plugins": report.get("plugins", []),
         "weights": weights,
+        # A divisor. Weights may exceed the budget while a model is in use.
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],
         "idle": max(0, report.get("threads", 0) - len(report.get("jobs", []))),

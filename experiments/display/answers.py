@@ -72,6 +72,7 @@ class RunAnswer:
     @property
     def places(self) -> tuple[range, range]:
         """Return a place for each image that an active run may still find, for and against: the page reserves room."""
+        # Otherwise the page would jump whenever a live run finds an image.
         kept = 0 if self.run.has_ended else MAX_IMAGES
         return range(kept - len(self.best)), range(kept - len(self.against))
 
@@ -90,15 +91,18 @@ def read_answer(
 ) -> RunAnswer:
     """Return the current answer, in a few queries over at most 500 images: those of the run, or the given
     `evidence` of more. `team` members get links; `dots` is the maximum per strip of the plot."""
+    # 1. The evidence, and the images for and against.
     labels = run.labels
     evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
     best = _choose_best(evidence, labelled=bool(labels))
     against, wrong = _find_against(evidence, best)
+    # 2. What may be shown of the unit.
     layer = None if names.is_masked(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
     # A run can be imported: its unit may have a number that the installed layer does not have.
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
     # The name of a synthetic neuron in its layer is the truth; it is revealed only after the end of the run.
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
+    # 3. The plot that decides, and the edit with the largest effect.
     contrast = find_contrast(run, evidence)
     function = None if run.takes_images else read_function(run, MAX_RECENT_SAMPLES)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
@@ -157,6 +161,7 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedCard]) -> tuple[Seque
 def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedCard]:
     """Return the strongest images that show the label; without a label or such images, the run's strongest, else
     the exemplars."""
+    # Without a label no image shows it, so the first group is skipped.
     groups = (evidence.showing, evidence.others, evidence.exemplars)
     return next((each.strongest[:MAX_IMAGES] for each in groups[0 if labelled else 1 :] if each.count), ())
 
@@ -166,6 +171,7 @@ def _find_leading(run: Run) -> Sequence[Hypothesis]:
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = [each for each in run.hypotheses.filter(round=latest) if each.status != "refuted"]
     order = {status: place for place, status in enumerate(RANK)}
+    # An unknown status comes last. Two fit on the card.
     return sorted(listed, key=lambda each: (order.get(each.status, len(order)), each.number))[:2]
 
 

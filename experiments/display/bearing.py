@@ -37,6 +37,7 @@ def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[H
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
+    # A reply changes its list after it has read the results of the round before.
     before = {each.round: max((number for number in ran if number < each.round), default=0) for each in listed}
     return {each.pk: (each, ran.get(before[each.round], [])) for each in listed}
 
@@ -70,8 +71,10 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
         # A round may have changed nothing: the last round with experiments counts.
         image_cards.newest_logged(run, RECENT_IMAGES)
         .select_related("experiment")
+        # Programs and outputs may be megabytes, and only the number is needed.
         .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
     )
+    # 1. The images, with their scenes if a text can be understood.
     known = list(rows[:LOOKED_AT])
     meanings = [parse_label(text) for text in texts]
     drawn = scenes({row.image_id for row in known}) if any(meanings) else {}
@@ -79,6 +82,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     # Words are compared only if there is no better way.
     named = [] if told and all(meanings) else [(words(f"{row.title} {row.prompt}"), row) for row in known]
     found = []
+    # 2. For each text its own images.
     for read, each in zip(meanings, wanted, strict=True):
         if read and drawn:
             showing = {key for key, scene in drawn.items() if read.holds(scene)}
@@ -86,6 +90,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
             others = [row for row in told if row.image_id not in showing]
             found.append(_sort_out(shown, others, is_known=True))
         else:
+            # A text without meaningful words would be contained in every title.
             naming = [row for held, row in named if each and len(each & held) >= ENOUGH * len(each)]
             among = {row.pk for row in naming}
             found.append(_sort_out(naming, [row for _, row in named if each and row.pk not in among], is_known=False))
@@ -122,6 +127,7 @@ def words(text: str) -> set[str]:
 
 def stem_word(word: str) -> str:
     """Remove the plural, so that "red balls" equals "a red ball"."""
+    # "boxes", "dishes"; but "horses" loses only its s.
     if len(word) > 4 and word.endswith("es") and word[-3] in "sxzh":
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -42,6 +42,7 @@ class Bundle:
 
     @cached_property
     def gzip(self) -> bytes:
+        # Without a time stamp, the same text has the same bytes in every process.
         return gzip.compress(self.plain, 9, mtime=0)
 
     @cached_property
@@ -53,6 +54,7 @@ class Bundle:
 
 def address(names: Iterable[str], kind: str) -> str:
     """Return the address of the bundle of these static files."""
+    # A part that two templates include is joined once.
     parts = tuple(dict.fromkeys(names))
     return f"{settings.PREFIX}/bundles/{make(parts, kind).key}.{kind}?{','.join(parts)}"
 
@@ -72,6 +74,7 @@ def join_links(html: str) -> str:
     rest = _LINK.sub(take, html)
     style = f'<link rel="stylesheet" href="{escape(address(named["css"], "css"))}">' if named["css"] else ""
     script = f'<script src="{escape(address(named["js"], "js"))}" defer></script>' if named["js"] else ""
+    # The replaced links leave empty lines behind.
     lines = [line.strip() for line in (*rest.splitlines(), style, script)]
     return "\n".join(f"  {line}" for line in lines if line).lstrip()
 
@@ -81,6 +84,7 @@ def make(names: tuple[str, ...], kind: str) -> Bundle:
     """Build the bundle of these files. Raises Unjoinable if one cannot be part of it."""
     text = jsmin(join_scripts(names)) if kind == "js" else cssmin("\n".join(_style(name) for name in names))
     plain = text.encode()
+    # The names are part of the key: two lists with the same text are two addresses.
     key = hashlib.sha256(",".join(names).encode() + b"\0" + plain).hexdigest()[:16]
     return Bundle(key, plain)
 
@@ -123,6 +127,7 @@ def serve(request: HttpRequest, key: str, kind: str) -> HttpResponse:
     response = HttpResponse(getattr(bundle, encoding or "plain"), content_type=KINDS[kind])
     # A page from before an upgrade names a hash that no longer fits: it gets the new parts, but must not keep them.
     response.headers["Cache-Control"] = FOREVER if key == bundle.key else "no-cache"
+    # Caches in between must keep each encoding apart.
     response.headers["Vary"] = "Accept-Encoding"
     if encoding:
         response.headers["Content-Encoding"] = encoding

@@ -43,17 +43,21 @@ def recount(run: Run, conclusion: Mapping[str, Any]) -> list[Cited]:
     clauses = [
         clause for clause in CLAUSE.split("\n".join(texts)[:READ]) if COUNT.search(clause) or MEAN.search(clause)
     ]
+    # Most conclusions cite nothing that is recognised: no query then.
     if not clauses:
         return []
     rows = list(run.observations.order_by("pk").values_list("experiment_id", "image_id", "activation", "title"))
     groups: dict[str, Group] = {}
     for experiment, image, activation, title in rows:
+        # "red ball 1" and "red ball 2" are one series of images.
         name = NUMBERED.sub("", " ".join(title.split())).casefold()
         groups.setdefault(name, []).append((experiment, image, activation))
+    # Programs may measure images without logging them: those count too.
     measured = run.events.filter(kind="result").values_list("payload__measured", flat=True)
     images = max(len(rows), sum(each or 0 for each in measured))
     reached = [*(row[2] for row in rows), run.best_activation, run.exemplar_mean]
     highest = max((each for each in reached if each is not None), default=math.inf)
+    # The same figure may be cited in several clauses.
     return list(dict.fromkeys(cited for clause in clauses for cited in _check(clause, groups, images, highest)))
 
 
@@ -80,6 +84,7 @@ def _check(clause: str, groups: Mapping[str, Group], images: int, highest: float
 def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[str]) -> Iterator[Cited]:
     """Compare the figures of a clause that names one title with the record of the run and of each experiment."""
     experiments = {experiment for experiment, _, _ in group}
+    # The whole run first: its numbers are shown.
     parts = [group, *([each for each in group if each[0] == experiment] for experiment in sorted(experiments))]
     # An image that was logged twice counts once, with its last activation.
     values = [list({image: activation for _, image, activation in part}.values()) for part in parts]

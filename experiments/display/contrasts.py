@@ -47,11 +47,14 @@ def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
     """Return the contrast: images with and without what the label says; or the context of the first stated bias; or
     the property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
     showing, others = evidence.showing.images, evidence.others.images
+    # 1. By the label.
     names, title = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else"), "With and without"
     stated = [] if run.labels else list_stated(run)
+    # 2. By the first stated bias.
     if stated:
         names = f"With “{stated[0].context}”", f"Without “{stated[0].context}”"
         showing, others = _find_sides(stated, others)
+    # 3. By the property of scenes that separates most.
     elif not showing and (found := _find_largest(others)):
         name, showing, others = found
         names, title = (name, "All others"), "Largest difference between conditions"
@@ -74,6 +77,7 @@ def _find_sides(
     """Return the images with the context of the first bias and those without, by the rules of its test."""
     # Cards are told apart by identity: an image may be logged twice with equal values.
     by_card = {id(each.card): each for each in images}
+    # `groupby` needs them sorted by the same key.
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
     cards = {number: [each.card for each in some] for number, some in logged}
     found = find_sides(stated[0], cards, stated)

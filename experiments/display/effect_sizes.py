@@ -20,6 +20,7 @@ def separate(above: Sequence[float], below: Sequence[float]) -> float | None:
     """
     if not above or not below:
         return None
+    # Sorted once, each search is logarithmic: all pairs would be quadratic.
     ordered = sorted(below)
     # The two places of equal values differ, so their mean counts ties half.
     wins = sum((bisect_left(ordered, each) + bisect_right(ordered, each)) / 2 for each in above)

@@ -197,9 +197,11 @@ def head(run: Run) -> SafeString:
 
 def seconds_of_work(run: Run) -> float:
     """Return the run's seconds of work so far, including the current step."""
+    # A run that no worker holds does not spend time.
     if run.taken is None or not run.is_leased():
         return run.seconds
     newest = run.events.order_by("-seq").values_list("time", flat=True).first()
+    # `seconds` is stored with each event, so only the time since then is missing.
     since = max(run.taken, newest) if newest else run.taken
     return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
 
@@ -261,6 +263,7 @@ def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | N
 
 def _chart_activations(run: Run) -> dict[str, Any]:
     rows = image_cards.newest_logged(run, MAX_RECENT_SAMPLES).values_list("experiment__round", "activation", "title")
+    # Newest first from the database, oldest first in the chart.
     values = list(rows[:CHARTED])[::-1]
     scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     return {"chart": activation_plot(values, scale) if values else None}

@@ -126,6 +126,7 @@ class Evidence:
 
 def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
     """Return the evidence of these runs; one query, and another if the label is understood."""
+    # 1. All images, with their edits apart.
     everything = _list_logged(runs)
     edits = _edits_of(everything)
     # Edits are not independent of their original: they are listed apart.
@@ -134,9 +135,11 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
     exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
     # Whether each image shows what the label says, by key; empty if that is unknown.
+    # 2. The scenes decide, if the label is understood.
     read = parse_label(label)
     drawn = scenes([seen.card.image for seen in plain]) if read else {}
     shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
+    # 3. The two sides.
     showing = [seen for seen in plain if shown_by.get(seen.card.image)]
     # `is False`: an image without a scene (None) belongs to neither side.
     others = [seen for seen in plain if shown_by.get(seen.card.image) is False]
@@ -148,6 +151,7 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
         ImageGroup(exemplars),
         edits,
         Scale.of([seen.card.activation for seen in everything], exemplar_mean),
+        # As many as the limit: there may be more.
         len(everything) == LOOKED_AT,
         bool(shown_by),
         len(plain) - len(showing) - len(others),
@@ -160,9 +164,11 @@ def _list_logged(runs: Sequence[Run]) -> list[LoggedCard]:
         return []
     # Skip the other runs: their images would be sorted only to be left out.
     before = accumulate((run.observation_count for run in runs), initial=0)
+    # Not strict: the sums have one element more than the runs.
     asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
     rows = Observation.objects.filter(experiment__run__in=asked).select_related("experiment").only(*READ)
     found = map(LoggedCard.from_row, rows.order_by("-experiment_id", "position")[:LOOKED_AT])
+    # Means and scales have no place for an infinity.
     return [seen for seen in found if math.isfinite(seen.card.activation)]
 
 

@@ -26,6 +26,7 @@ class LiveField(BoundField):
 
     @property
     def aria_describedby(self) -> str:
+        # Django's own version names the errors only once there are some.
         help_id = f"{self.auto_id}_helptext " if self.help_text else ""
         return f"{help_id}{self.auto_id}_error"
 

@@ -63,6 +63,8 @@ def _draw_strip(found: bearing.Bearing, before: int, rounds: Mapping[int, int], 
 
 def _draw_strokes(values: Sequence[float], scale: Scale, top: int) -> str:
     """Draw a vertical stroke at each position that holds a value."""
+    # A divisor.
     span = (scale.high - scale.low) or 1.0
+    # A set: equal places need one stroke, and a strip at most 101.
     places = sorted({round(STEPS * min(max((each - scale.low) / span, 0.0), 1.0)) for each in values})
     return "".join(f"M{place} {top}v5" for place in places)

@@ -142,8 +142,10 @@ def gather_edits(
     edited = {(each.run, each.card.original) for each in listed if each.card.change is not None}
     for place, each in enumerate(listed):
         original = (each.run, each.card.original)
+        # The key of a group has run, experiment and original; of a single image, its place in the list.
         if each.card.change is not None and original in originals:
             group = found.setdefault((each.run, each.experiment, each.card.original), [])
+            # For the type checker: keys of groups and of single images differ.
             assert isinstance(group, list)
             group.append(each)
         # An original that is shown beside its edits is not listed by itself as well.
@@ -169,6 +171,7 @@ def find_originals(listed: Sequence[LoggedCard]) -> dict[tuple[int, str], ImageC
 
 def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
     """Return the top activating images, each once."""
+    # By key after the activation, so that the order of equals is stable.
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
     return [ImageCard.from_row(row) for row in list_first_distinct(ordered, attrgetter("image_id"), count)]
 

@@ -87,6 +87,7 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
     """Return the mark of a check, or a mark for a missing check."""
     if check is None:
         return NOT_CHECKED
+    # A check may wait for people under any status.
     words = "waits for people" if check.waits_for_people else WORDS.get(check.status, check.status)
     if check.pearson is None:
         if check.generated_auc is None:
@@ -120,6 +121,7 @@ def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
+    # A correlation with a handful of positives would look exact and say nothing.
     if natural and natural.expected and (positives := count_positives(natural)) < MIN_POSITIVES:
         return CheckFigures(why=f"Too few positives: {positives} of {natural.images:,} unseen images show it.")
     # The ceiling is the score of the truth: beside it, a viewer sees whether the label is right.
@@ -143,6 +145,7 @@ def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
         return None
     x = Axis(AXIS.low, AXIS.high, FIGURES.left, FIGURES.edge)
     plot = Plot(FIGURES, x, Axis(0, 1, FIGURES.floor, FIGURES.top), _describe_figures(check))
+    # Fixed lines: cards side by side are compared by eye.
     for value in (0.0, 0.5, 1.0):
         kind = "across zero" if value == 0 else "across"
         plot.grid.append(PlotLine(x.at(value), x.at(value), FIGURES.top, FIGURES.floor, kind))
@@ -210,6 +213,7 @@ def _read_part(data: Any, shape: type[T]) -> T | None:
     """Return a part, with defaults for fields that do not fit."""
     if not isinstance(data, dict):
         return None
+    # The type variable is not bound to dataclasses, which all callers pass.
     hints = {each.name for each in fields(shape)}  # type: ignore[arg-type]
     fitting: dict[str, Any] = {}
     for name in hints & data.keys():

@@ -118,11 +118,13 @@ def address(name: str) -> str:
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Return lazy values, computed only if a template uses them; `names` are the names of systems for this person."""
     names = SystemNameMasker(getattr(request, "user", None))
+    # Lazy: many answers are fragments without a frame, and need none of its queries.
     return {"frame": SimpleLazyObject(lambda: _read_frame(request)), "names": names}
 
 
 def _read_frame(request: HttpRequest) -> dict[str, Any]:
     """Return the frame; `role` is None for users without a role."""
+    # A visitor without a role must not learn how much there is.
     role = role_in(request)
     if role is None:
         return {"role": None, "may_ask": False, "places": [], "counts": {}}
@@ -141,6 +143,7 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
 
 def counts(user: Any) -> Mapping[str, str]:
     """Return what is shown beside menu entries: place -> a few words, "" for nothing."""
+    # Without the default order, which would become part of the grouping.
     rows = Run.objects.filter(status__in=[*ACTIVE, Status.WAITING]).order_by()
     found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)

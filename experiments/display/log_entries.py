@@ -94,6 +94,7 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
     # An original that is shown beside its edits is not listed by itself as well, even in another entry.
     beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
+        # 1. Edits by their original.
         cards = [ImageCard.from_log(logged) for logged in entry.observations]
         # An original in the edit's own entry was measured with it: it goes before one logged earlier.
         known = {**earlier, **{card.image: card for card in cards}}
@@ -102,9 +103,11 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
             if card.original in known and card.original != card.image:
                 change = card.activation - known[card.original].activation
                 edits.setdefault(card.original, []).append(replace(card, change=change))
+        # 2. The rest, without what is shown among the edits.
         gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
         groups = [EditGroup(known[original], group) for original, group in edits.items()]
         singles = [card for card in cards if card.image not in gathered | beside]
+        # 3. Of many, the strongest first: the others are folded.
         if len(singles) > MAX_UNFOLDED:
             singles.sort(key=lambda card: -card.activation)
         place = UNFOLDED_OF_MANY if len(singles) > MAX_UNFOLDED else len(singles)

@@ -94,6 +94,7 @@ def offer_choices(row: Filter, values: Mapping[str, str], names: SystemNameMaske
         return None
     choices = list(row.choices(values, names) if callable(row.choices) else row.choices)
     chosen = values.get(row.name, "")
+    # Without it, the browser would show "Any" although the list is filtered.
     return choices if not chosen or chosen in dict(choices) else [*choices, (chosen, chosen)]
 
 
@@ -121,6 +122,7 @@ def narrow_down(
 ) -> Narrowed:
     """Return the rows that meet every filter for which the address has a text. `instead` holds conditions in place of
     the declared ones. A condition that raises InvalidInput is left out, and so is `until` before `since`."""
+    # Later ones win: `instead` replaces declared conditions.
     conditions = list_conditions(filters) | {**(instead or {})}
     given = {name: text for name in conditions if (text := clean_text(params.get(name, "")).strip())}
     values, problems = {}, {}
@@ -129,6 +131,7 @@ def narrow_down(
         del given["until"]
     for name, text in given.items():
         try:
+            # One call for each filter: each may join its own related row.
             rows = rows.filter(conditions[name](text))
             values[name] = text
         except InvalidInput as error:

@@ -24,14 +24,17 @@ def draw_parameters(observations: Iterable[Logged], *, team: bool = True) -> lis
 
     For the `team`, a dot shows its image and links to it.
     """
+    # 1. Images of one prompt and seed: all else is then equal.
     groups: dict[tuple[str, int | None], list[Logged]] = defaultdict(list)
     for each in observations:
         is_drawn = each.origin == Origin.GENERATED and keep_known(each.parameters)
         if is_drawn and math.isfinite(each.activation) and abs(each.activation) < _MAX_VALUE:
             groups[each.prompt, each.seed].append(each)
+    # The seed is named only where a prompt has several.
     seeds: dict[str, int] = defaultdict(int)
     for prompt, _ in groups:
         seeds[prompt] += 1
+    # 2. A curve for each group that varies one parameter alone.
     curves: dict[str, list[PlotCurve]] = defaultdict(list)
     for (prompt, seed), images in groups.items():
         if varied := _find_varied(images):
@@ -45,6 +48,7 @@ def _find_varied(images: Sequence[Logged]) -> str:
     """Return the one parameter in which the images differ; "" if there is none, or more."""
     given = [keep_known(each.parameters) for each in images]
     varied = [name for name in ENGINE_PARAMETERS if len({each.get(name) for each in given}) > 1]
+    # A missing value is the engine's default, which has no place on the axis.
     is_one = len(varied) == 1 and all(varied[0] in each for each in given)
     return varied[0] if is_one else ""
 

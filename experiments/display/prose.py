@@ -30,6 +30,7 @@ def prose(text: str, heading: str = "h4") -> SafeString:
     """Render Markdown as HTML: paragraphs, lists, tables, quotes and code; all headings become this tag."""
     if len(text) > MAX_FORMATTED_CHARS:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
+    # The tokens are changed before they are rendered: style and headings are the only surprises in them.
     parser = markdown()
     tokens = parser.parse(text)
     for token in tokens:
@@ -74,6 +75,7 @@ AFTER_A_LINK = ".,;:!?)]}*"
 def render_words(text: str, names: Collection[str] = ()) -> SafeString:
     """Render a person's text as paragraphs; only these `names` count as mentioned people."""
     paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
+    # Single line breaks stay: people write lists by hand.
     html = ("<br>".join(_render_line(line, names) for line in each.split("\n")) for each in paragraphs)
     return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `_render_line` escapes
 
@@ -125,6 +127,7 @@ def first_sentence(text: str) -> str:
     parts = (ITEM.sub("", each) for each in SENTENCE.split(text.strip(), maxsplit=2))
     sentences = [" ".join(MARKS.sub(r"\1", each).split()) for each in parts]
     words = " ".join(sentences[: 1 if len(sentences[0]) > SHORT else 2])
+    # Cut at a space: half a word would be misread.
     return words if len(words) <= MAX_SENTENCE else f"{words[: MAX_SENTENCE - 1].rsplit(' ', 1)[0]}…"
 
 
@@ -139,6 +142,7 @@ def split_commands(text: str) -> list[tuple[bool, str]]:
         bare = match["bare"] or ""
         command = match["quoted"] or bare.rstrip(" .,:")
         found += [(False, text[end : match.start()]), (True, command)]
+        # Punctuation behind a bare command belongs to the sentence.
         end = match.end() - (len(bare) - len(command) if bare else 0)
     return [(is_command, words) for is_command, words in [*found, (False, text[end:])] if words]
 

@@ -54,5 +54,6 @@ def list_contexts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "ground", scene.ground
     yield "light", scene.light
     yield "count", f"{len(scene.things)} thing{'s' * (len(scene.things) != 1)}"
+    # Each word once, however many objects have it.
     for name in ("noun", "colour", "size"):
         yield from ((name, word) for word in sorted({str(getattr(each, name)) for each in scene.things}))

@@ -48,6 +48,7 @@ def _add_module(name: str, modules: dict[str, str], above: tuple[str, ...]) -> N
         return
     if name in above:
         raise Unjoinable(f"{' imports '.join((*above, name))}: a bundle has no order for them.")
+    # `read` is called before the imports are followed, so that a missing file is named by itself.
     text, exported = read(name), {}
 
     def take(found: re.Match[str]) -> str:
@@ -85,4 +86,5 @@ def _pairs(words: str) -> str:
 
 
 def _variable(name: str) -> str:
+    # No module uses "$" in its names, so they cannot clash.
     return "$" + re.sub(r"\W", "_", name.removeprefix("js/").removesuffix(".js"))

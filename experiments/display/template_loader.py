@@ -39,4 +39,5 @@ def close_up(source: str) -> str:
 
 
 def _join_lines(source: str) -> str:
+    # Ends of tags first: a line break before ">" would become a space inside the tag.
     return _TAG.sub(r"\1", _BREAK.sub(" ", _TAG_END.sub(">", source)))

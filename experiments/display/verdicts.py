@@ -86,6 +86,7 @@ def corrections(which: Q) -> list[Correction]:
         Correction(review.item.run_id, review.corrected_label, review.reviewer, is_final=False)
         for review in rows.select_related("reviewer", "item").order_by("-submitted", "-pk")
     ]
+    # A final verdict may come without a corrected label.
     return [each for each in found if each.text]
 
 
@@ -109,6 +110,7 @@ def filter_by_verdict(text: str, viewer: User | None) -> Q:
 
 def annotate_rank(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Annotate runs with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
+    # The hidden case comes first: the first one that applies counts.
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(Outcome.values)]
     hidden = When(blindness.has_hidden_verdict(viewer), then=Value(None))
     return runs.alias(verdict_rank=Case(hidden, *places, output_field=IntegerField()))

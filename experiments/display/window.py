@@ -69,6 +69,7 @@ def list_first_pieces(run: Run, at: int | None = None) -> list[Piece]:
         return _list_pieces(run, [whole], whole)
     spans = [Span(1, FIRST), Span(run.last_seq - LAST + 1, run.last_seq)]
     if at is not None:
+        # The linked event in the middle; spans that overlap are merged below.
         spans.append(Span(at - AROUND // 2, at + AROUND // 2))
     return _list_pieces(run, spans, whole)
 
@@ -101,6 +102,7 @@ def extend_to_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span
     """Extend the span to the start of its first round and the end of its last one, if there is room."""
     before = [seq for seq in starts if room.first <= seq <= span.first]
     after = [seq - 1 for seq in starts if span.last < seq <= room.last]
+    # At a bound there is nothing more to include.
     first = room.first if room.first == bounds.first else max(before, default=span.first)
     last = room.last if room.last == bounds.last else min(after, default=span.last)
     return Span(first, last)

@@ -46,6 +46,7 @@ def start(actor: Actor, form: NewEvaluation) -> Evaluation:
 def begin(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
     """Save a drafted evaluation and enqueue its job. Without `enqueue`, the caller claims the job."""
     evaluation.owner = actor.person
+    # Before the evaluation is saved, since its row refers to the job.
     evaluation.job = _make_job(actor, evaluation)
     evaluation.save()
     audit.record(actor, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
@@ -70,6 +71,7 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
         raise StateConflict("This evaluation is not running, so there is nothing to stop.")
+    # No worker has it yet, so there is none to tell.
     if job.status == JobStatus.QUEUED:
         job.status, job.result = JobStatus.STOPPED, "Stopped before it began."
     else:
@@ -162,6 +164,7 @@ def repair(actor: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
             f"A factor of {factor:g} repairs nothing: 0 leaves the units out, 0.5 halves them.", "factor"
         )
     job = _lock_at_rest(evaluation, "repair its classifier when it is done")
+    # A copy: the stored dictionary is typed, and may be shared with the caller's row.
     options: Any = {**evaluation.options, "repair": factor}
     evaluation.options = options
     evaluation.save(update_fields=["options"])

@@ -72,6 +72,7 @@ def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
     ]
     if shape is None or not rows:
         return None
+    # Series keep their order, and with it their colours.
     names = list(dict.fromkeys(row.series for row in rows))
     legend = [(f"part-{place % COLOURS}", name) for place, name in enumerate(names)]
     # Thousands of SVG elements slow browsers down; the table has every point
@@ -100,6 +101,7 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
         for row in rows
     ]
     plot = draw_intervals(known, f"{source.title}, with 95 % intervals", "", sorts=False)
+    # For the type checker: `draw_intervals` returns None only without rows.
     assert plot is not None, "there are rows"
     plot.table = None  # The result has its own table, with series
     return plot

@@ -136,6 +136,7 @@ def _set_cell(each: Cell) -> str:
 
 
 def _set_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], row: Any) -> str:
+    # Rows of older results may be longer or shorter than the head; LaTeX needs them equal.
     width = max([len(columns), *(len(cells) for cells in rows)])
     lines = [" & ".join([*cells, *[""] * (width - len(cells))]) + r" \\" for cells in rows]
     head = " & ".join([*columns, *[""] * (width - len(columns))]) + r" \\"

@@ -91,6 +91,7 @@ class NewEvaluation(LiveForm):
         self.chosen_kind = KINDS.get(str(data.get("kind", "")))
         typed = data.copy()
         if self.chosen_kind:
+            # Defaults depend on the kind, so the fields cannot declare them.
             for name, value in (_DEFAULTS | {"units": str(self.chosen_kind.units)}).items():
                 typed.setdefault(name, value)
         super().__init__(None if untouched else typed, initial=typed.dict())
@@ -136,6 +137,7 @@ class NewEvaluation(LiveForm):
             self.add_error("backbone", why)
         elif compatibility.price_unknown(backbone, given["backbone_model"]) and not given.get("unpriced"):
             self.add_error("backbone", explain_unpriced(given["backbone_model"], "a budget", _TICK))
+        # Without the model, which has a column of its own.
         given["backbone"] = backbone
 
     def _check_judge(self, kind: KindRow, given: dict[str, Any]) -> None:
@@ -153,6 +155,7 @@ class NewEvaluation(LiveForm):
         name = given.get("model", "")
         if "model" not in kind.asks:
             return
+        # Without a model, layers of functions are families.
         if not name:
             if kind.families and (unknown := set(given["layers"]) - set(kind.families)):
                 self.add_error("layer", f"There is no family “{min(unknown)[:60]}”: {', '.join(kind.families)}.")
@@ -179,6 +182,7 @@ class NewEvaluation(LiveForm):
     def draft(self) -> Evaluation:
         """Return the unsaved evaluation described by a valid form."""
         given, kind = self.cleaned_data, KINDS[self.cleaned_data["kind"]]
+        # 1. What is evaluated.
         options: dict[str, Any] = {"units": given["units"] or kind.units, "repeats": given["repeats"] or 1}
         taken = {"model": "model", "dataset": "dataset", "toolset": "toolset", "batch": "batch"}
         options |= {name: given[field] for name, field in taken.items() if field in kind.asks and given.get(field)}
@@ -191,12 +195,14 @@ class NewEvaluation(LiveForm):
         options |= {"layers": given["layers"]} if given["layers"] else {}
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
+        # 2. Who judges, and what is compared. Options that the kind does not ask for are dropped.
         options |= {"judge": given["judge"]} if given["judge"] else {}
         if "autoencoders" in kind.asks and given["autoencoders"]:
             options |= compare_options(given["autoencoders"])
         options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
         options |= {"latents": given["latents"]} if given["latents"] and "latents" in kind.asks else {}
+        # 3. The row, with a name of its own if none was typed.
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
         return Evaluation(
             kind=kind.key,

@@ -36,7 +36,9 @@ def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
         cast("forms.Select", form.fields[name].widget).choices = offered
     autoencoders = cast("forms.MultipleChoiceField", form.fields["autoencoders"])
     autoencoders.choices = [(row.model.name, _describe_autoencoder(row)) for row in list_autoencoders()]
+    # Of the form as typed, valid or not: the list of layers follows it.
     model = str(form["model"].value() or "")
+    # No tick to offer if every price is known.
     unpriced = ["unpriced"] if any(unknown for *_, unknown in backbones) else []
     return {
         "what": [form[name] for name in _WHAT if name in kind.asks or name in _ALWAYS],

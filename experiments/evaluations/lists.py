@@ -67,6 +67,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
     under_way = items.filter(IS_UNSCORED).annotate(sum=Sum("run__seconds"))
+    # Trials without people belong to the evaluation; those with people are paid on their own.
     own = Judge.objects.filter(trial__evaluation=OuterRef("pk"), trial__judges_wanted=0).order_by()
     judges = own.values("trial__evaluation").annotate(sum=Sum("cost")).values("sum")
     waiting = EvaluationItem.objects.filter(IS_WAITING, evaluation=OuterRef("pk")).order_by().values("evaluation")
@@ -99,6 +100,7 @@ class EvaluationState:
 def state_of(row: Any) -> EvaluationState:
     """Return the state of a row of `with_progress`. It is unfinished while items are left, whatever its job says."""
     job, left = row.job, not row.planned or row.open_items + row.suspended_items > 0
+    # 1. The job moves.
     if job is not None and job.is_moving:
         if job.is_stopping:
             return EvaluationState("stopping", "Stopping…", moving=True, left=left)
@@ -107,6 +109,7 @@ def state_of(row: Any) -> EvaluationState:
         return EvaluationState(key, words, moving=True, left=left)
     if job is not None and job.status == JobStatus.FAILED:
         return EvaluationState("failed", "Failed", left=left)
+    # 2. It rests, with items left or not.
     if left and row.open_items == row.waiting_items > 0:
         return EvaluationState("waiting", "Waits for people", left=True)
     if left:

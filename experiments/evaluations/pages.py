@@ -89,6 +89,7 @@ def new(request: HttpRequest) -> HttpResponse:
     asked = sent or ("kind" in given and len(given) > 1)
     form = NewEvaluation(given, listed, untouched=not asked)
     if sent:
+        # The form itself shows what is wrong.
         with suppress(ActionRefused):
             return redirect(actions.start(actor, form))
     kind = form.chosen_kind
@@ -152,6 +153,7 @@ def _render_evaluation(request: HttpRequest, pk: int, status: int = 200, **refus
     """Render the page, with a refused form if there is one, by its name in the template."""
     user, row = access.require(request), _find(pk)
     names = SystemNameMasker(user)
+    # This one is B, the newer; the page offers what it is compared with.
     others = TwoEvaluations(initial={"b": pk})
     others.offer(Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:MAX_CHOICES])
     others["a"].label = "With"
@@ -205,6 +207,7 @@ def _link_items(row: Evaluation) -> dict[int, str]:
     links = {}
     for pk, check, run in visible_to(row.items.all()).values_list("pk", "label_check_id", "run_id"):
         if check or run:
+            # The check shows more of a label than its run does.
             links[pk] = reverse("label-check", args=[check]) if check else reverse("run", args=[run])
     return links
 
@@ -300,6 +303,7 @@ def _do(
         elif form.is_valid():
             act(actor, row, **form.cleaned_data)
     except ActionRefused as refusal:
+        # Only invalid input belongs beside a field.
         if form is None or not isinstance(refusal, InvalidInput):
             messages.error(request, str(refusal))
             return redirect("evaluation", pk)

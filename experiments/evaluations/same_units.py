@@ -80,6 +80,7 @@ def _read_scores(runs: QuerySet[Run], measure: str, names: SystemNameMasker) -> 
 def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place, float]]) -> AgentPair | None:
     """Compare two agents; None without common units."""
     first, second = scores[one], scores[other]
+    # Sorted, so that sums of floats do not depend on the order of a set.
     shared = sorted(first.keys() & second.keys())
     if not shared:
         return None

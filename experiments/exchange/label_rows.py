@@ -71,6 +71,7 @@ class LabelFile:
     def __iter__(self) -> Iterator[LabelLine]:
         """Yield the labels. Raises ExchangeError if the rest of the file cannot be read."""
         with self.path.open("rb") as file:
+            # The first bytes tell the format: names of files do not.
             start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
         # Magic numbers: Parquet, and zip, which .xlsx is
         if start.startswith((b"PAR1", b"PK\x03\x04")):
@@ -101,6 +102,7 @@ class LabelFile:
             except ExchangeError:
                 if not text.startswith("#") and text.strip():
                     raise
+        # A file without any header: the error says which columns are needed.
         return find_columns([], self.layer), ",", 0
 
     def _read_numbered_row(
@@ -135,6 +137,7 @@ class LabelFile:
     def _read_scores(self, columns: Columns, row: Sequence[str], separator: str) -> dict[str, float]:
         """Return the numeric columns. Columns with text are recorded as left out."""
         found: dict[str, float] = {}
+        # All other columns are scores, if they hold numbers.
         for place in set(range(len(row))) - {columns.layer, columns.unit, *columns.texts}:
             name, cell = columns.names[place][:80], row[place].strip()
             number = cells.read_number(cell, separator)
@@ -235,6 +238,7 @@ def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[Labe
         raise UnusableLine(f"{where} names no unit.")
     found = []
     for unit in units:
+        # From the right: names of models may contain the separator.
         model, layer, number = ["", "", *str(unit).rsplit(" / ", 2)][-3:]
         place = cells.read_unit(number, where)
         found.append(LabelLine(where, layer, place, label, scores, model, cell["source"], position))

@@ -146,6 +146,7 @@ def _read_check(given: Any) -> dict[str, Any]:
     """Return the text, figures and details of a label check."""
     found: dict[str, Any] = msgspec.to_builtins(decode(given, _Check, "run.json: check"))
     split, result = found["split"], found["result"]
+    # Any other split counts as unknown: its figures prove nothing.
     return found | {"split": PROBE if split == PROBE else "", "result": result if isinstance(result, dict) else {}}
 
 

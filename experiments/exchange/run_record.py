@@ -54,6 +54,7 @@ def identity(run: Run) -> str:
     """Return the identity, which a run shares with all imports of its bundles, here and elsewhere."""
     if (imported_run := arrival_of(run)) is not None:
         return imported_run.identity
+    # The number of the run is not part of it: every installation counts its own.
     known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
     return hashlib.sha256(dump_json(known)).hexdigest()
 
@@ -86,6 +87,7 @@ def to_json(run: Run) -> dict[str, Any]:
 def get_author_name(run: Run) -> str:
     """Return the name of the person who asked, in the installation where the run was made."""
     imported_run = arrival_of(run)
+    # An import keeps its first author, however often it is exported again.
     return (imported_run.owner if imported_run else person(run.owner))[:150]
 
 
@@ -93,6 +95,7 @@ def _parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
     """Return identity, number and time of the parent; empty if the run is not a fork."""
     if run.parent is None:
         return dict(imported_run.parent) if imported_run else {}
+    # The number at the origin of the parent, which may have been imported too.
     above = arrival_of(run.parent)
     created, number = run.parent.created.isoformat(), above.number if above else run.parent.pk
     return {"identity": identity(run.parent), "number": number, "created": created}
@@ -129,12 +132,14 @@ def run_from(data: Json, owner: User) -> Run:
     """Return the unsaved row of a bundle, in the state before its first event. Raises ExchangeError naming the
     field."""
     row = strip_unstorable(require_field(data, "run", dict))
+    # In the state of a new run: its events, replayed, bring it to its end.
     run = Run(owner=owner, status=Status.QUEUED, **{name: require_field(row, name, object) for name in ASKED})
     # The time is part of the run's identity
     run.created = parse_time(row, "created") or run.created
     for name in ("question", "model", "layer", "task", "backbone"):
         require_field(row, name, str)
     try:
+        # JSON columns have checks of their own, below.
         run.clean_fields(exclude=["owner", "limits", "options", "conclusion", "versions"])
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))

@@ -104,6 +104,7 @@ class Filters(LiveForm):
         low, high = given.get("parameter_low"), given.get("parameter_high")
         if low is not None and high is not None and low > high:
             self.add_error("parameter_low", f"No value is at least {low:g} and at most {high:g}: swap the two.")
+        # An invalid parameter is missing too, but has its own message already.
         elif (low, high) != (None, None) and not given.get("parameter") and "parameter" not in self.errors:
             self.add_error("parameter", "Choose the parameter of the game engine that the values are of.")
         return given
@@ -141,6 +142,7 @@ class Filters(LiveForm):
         columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
         given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
         found = visible_to(Run.objects.filter(**given)).order_by()
+        # A search by place would reveal which hidden system a run is on.
         if given.keys() & {"model", "layer", "unit"}:
             found = found.exclude(self.names.are_hidden())
         return found if given else None
@@ -171,6 +173,7 @@ class Filters(LiveForm):
         """Return a filter for observations of this origin, and whose claim is another number. Originals of edits
         keep their origin, generated or external."""
         origin = self.get("origin")
+        # "Original" is a role of an image, the others are stored origins.
         asked = Q(is_original=True) if origin == Origin.ORIGINAL else Q(origin=origin) if origin else Q()
         asked &= Q(differs=True) if self.get("differs") else Q()
         return asked & self._with_parameter() if self.get("parameter") else asked
@@ -178,6 +181,7 @@ class Filters(LiveForm):
     def _with_parameter(self) -> Q:
         """Return a filter for images of the game engine whose parameter lies in the requested range."""
         column = f"parameters__{self.get('parameter')}"
+        # The key comes from the form's choices, so it cannot name another column.
         asked = Q(parameters__isnull=False, **{f"{column}__isnull": False})
         for end, compare in (("parameter_low", "gte"), ("parameter_high", "lte")):
             if self.get(end) is not None:
@@ -199,6 +203,7 @@ class Filters(LiveForm):
             listed = _with_current(values, self.data.get(name, ""))
             choices = [("", "Anybody" if name == "owner" else "Any"), *((each, each) for each in listed)]
             cast("forms.Select", self.fields[name].widget).choices = choices
+        # Only the widget's: the field still accepts every order, for the other view and old addresses.
         cast("forms.ChoiceField", self.fields["sort"]).widget.choices = [(name, SORTS[name]) for name in sorts]
         if not model:
             self.fields["layer"].widget.attrs["title"] = "Choose a model first"

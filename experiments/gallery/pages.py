@@ -42,6 +42,7 @@ def index(request: HtmxRequest) -> HttpResponse:
         "words": describe_filter("experiments" if view else "images", _list_filled_fields(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
     }
+    # After "back", htmx asks for an address that it no longer has in its cache: it needs the whole page.
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
@@ -115,6 +116,7 @@ def thumbnail(request: HttpRequest, key: str, size: int) -> HttpResponse:
 def picture(request: HttpRequest, beginning: str) -> HttpResponse:
     """Redirect to the small version of the image whose key begins like this."""
     access.require(request)
+    # Keys are hexadecimal, and "g" comes after "f": a range uses the index in every database.
     known = Image.objects.filter(key__gte=beginning, key__lt=f"{beginning}g") if len(beginning) == BEGINNING else None
     key = known.order_by("key").values_list("key", flat=True).first() if known else None
     if key is None:

@@ -28,6 +28,7 @@ ITEM = (
 def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
     """Draw an image, or an edit beside its original, and where it was logged."""
     run, logged, names = item.row.run, item.row.experiment, names_in(context)
+    # Reversed once: the address of the experiment begins with it.
     page = reverse("run", args=[run.pk])
     return format_html(
         ITEM,

@@ -108,6 +108,7 @@ def explain_data(key_of: KeyOf, key: str, data: bytes) -> str:
 def count_orphans(progress: Progress) -> Orphans:
     """Count orphans by going through the store."""
     files = 0
+    # Files lie under the first two digits of their key.
     folders = sorted(each for each in _list_folders() if len(each) == 2)
     for done, folder in enumerate(folders, 1):
         progress("Looking for orphans", done, len(folders))

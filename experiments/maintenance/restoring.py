@@ -133,6 +133,7 @@ def _list_members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
             raise BackupError(f"{name!r} is no ordinary file.")
         if IMAGES.fullmatch(name) and member.size > IMAGE:
             raise BackupError(f"{name} has {member.size:,} bytes, at most {IMAGE:,} are possible.")
+        # Two members of one name: one was checked, and the other could be read.
         if members.setdefault(name, member) is not member:
             raise BackupError(f"{name!r} is in the file twice.")
     return members
@@ -239,6 +240,7 @@ def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[bytes]:
     if columns != columns_of(model):
         raise BackupError(f"The columns of {name} are others in the file than here.")
     for number in itertools.count(1):
+        # One byte more than allowed tells that a line is too long, without reading all of it.
         line = lines.readline(LINE + 1)
         if not line:
             return

@@ -42,6 +42,7 @@ def read_rows(model: type[Model]) -> Iterator[list[Any]]:
     fields = model._meta.local_concrete_fields
     texts = {f"text_of_{each.attname}": Cast(each.attname, TextField()) for each in fields if _is_json(each)}
     names = [f"text_of_{each.attname}" if _is_json(each) else each.attname for each in fields]
+    # The base manager: others leave rows out.
     rows = model._base_manager.order_by("pk").annotate(**texts).values_list(*names)
     for row in rows.iterator(chunk_size=AT_ONCE):
         yield [_encode(value) for value in row]
@@ -65,6 +66,7 @@ def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)
         if model is SearchText:
+            # Rows inserted by SQL send no signal, so the search would not know them.
             places = [columns_of(model).index(name) for name in ("id", "normalized")]
             backend.get_backend().index([(row[places[0]], row[places[1]]) for row in values])
         count += len(some)
@@ -73,6 +75,7 @@ def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
 
 def parse_line(line: bytes) -> Any:
     """Parse a line. Raises one of UNREADABLE."""
+    # Short lines are not searched, which are nearly all.
     if len(line) > PLAIN and len(_TEXTS.sub(b"", line)) > PLAIN:
         raise ValueError(f"it has more than {PLAIN:,} bytes outside its texts")
     return json.loads(line)

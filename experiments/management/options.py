@@ -34,6 +34,7 @@ class OfferedKeys:
 
     def __iter__(self) -> Iterator[str]:
         try:
+            # argparse iterates over the choices for its messages only; membership is asked separately.
             return iter(self._find())
         except DatabaseError:  # --help works before there is a database
             return iter(())

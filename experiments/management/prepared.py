@@ -27,6 +27,7 @@ STOPPED = 130
 """Exit status after Ctrl+C."""
 SOON = 60.0
 """Remaining seconds below which no time is shown."""
+# Of the words; the counts behind them need some more columns.
 WIDEST = 110
 """Maximum width: a line wider than the terminal would not replace itself."""
 
@@ -45,13 +46,16 @@ class PreparedCommand(BaseCommand):
     sentence, and printed text of programs, agents and files cannot control the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        # Streams may be given by `call_command`, as in tests.
         self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
         self.stderr = EscapedOutput(cast("TextIO", options.pop("stderr", None) or self.stderr))
         self.stderr.style_func = self.style.ERROR
+        # Before Django's own checks of the database, which fail without tables.
         prepare()
         try:
             return super().execute(*args, **options)
         except MaiaError as error:
+            # Expected errors are shown as a sentence, without a traceback.
             raise CommandError(str(error)) from error
 
 
@@ -77,6 +81,7 @@ def prepare() -> None:
         refuse_older_schema(connection)
         executor = MigrationExecutor(connection)
         due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        # An empty database is created; one with data is changed only by an explicit `migrate`.
         if due and not executor.loader.applied_migrations:
             call_command("migrate", verbosity=0, interactive=False)
             return
@@ -112,11 +117,13 @@ class ProgressLine:
         self.pace = _Pace()
 
     def __call__(self, what: str, done: int, total: int) -> None:
+        # Progress is reported between steps, which makes it the safe place to stop.
         if self.stop.is_set():
             raise Cancelled("Stopped by Ctrl+C.")
         what, now = escape_controls(what), time.monotonic()
         is_terminal = sys.stderr.isatty()
         left = self.pace.describe_remaining(done, total, now)
+        # The last report is always shown, others at most ten times a second.
         if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
             # Return to the start of the line, and erase it.
@@ -132,6 +139,7 @@ class ProgressLine:
 
         Text printed afterwards begins on its own line.
         """
+        # Only a flag: the work raises Cancelled at its next report.
         before = signal.signal(signal.SIGINT, lambda *_: self.stop.set())
         try:
             yield
@@ -155,6 +163,7 @@ class _Pace:
         # With another total, or less done than before, another piece of work has begun.
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now
+        # Work that was done before the first report tells nothing of the pace.
         passed, went = now - self._begun, done - self._first
         if not went or passed < SOON:
             return ""

@@ -27,6 +27,7 @@ def compact(value: Any) -> Any:
     """Return the value without empty parts: each token of an answer costs money."""
     if isinstance(value, dict):
         kept = {name: compact(each) for name, each in value.items()}
+        # Zero and false are kept: they say something.
         return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
     return [compact(each) for each in value] if isinstance(value, list) else value
 
@@ -55,6 +56,7 @@ async def format_parts(parts: Sequence[Part]) -> list[ContentBlock]:
             blocks.append(TextContent(text=part))
         elif part.key in found:
             blocks.append(found[part.key])
+    # Told, so that a model does not reason about images that it has not seen.
     if lacking := len(keys) - len(found):
         blocks.append(TextContent(text=f"{lacking} images are not shown: they are missing, or too large in total."))
     return blocks

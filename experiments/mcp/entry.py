@@ -74,6 +74,7 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
     if not who.token:
         raise AuthenticationError
     found = Token().authenticate(request, who.token)
+    # The API sets this attribute, and its checks of roles and scopes read it.
     request.auth = found  # type: ignore[attr-defined]
     authorize(request, role, scope)
     return found

@@ -55,7 +55,9 @@ class Operations:
         request = self.asker.request(method, path, query, raw, **({"if_match": if_match} if if_match else {}))
         # As Django's middleware would; the API itself reads the token
         request.user, request.resolver_match = AnonymousUser(), match
+        # The view itself, below the middleware: cookies, sessions and CSRF play no part here.
         response = match.func(request, *match.args, **match.kwargs)
+        # Some answers, such as 204, have no body.
         content = json.loads(response.content or b"null")
         if response.status_code >= 400:
             # Models read the message, so it has the details of all fields
@@ -79,6 +81,7 @@ def _identify(asker: Asker, role: Role, scope: TokenScope) -> None:
         ) from None
     except Http404:
         raise ToolError("The person behind this token is no member of the team. Ask an admin for a role.") from None
+    # Every other error becomes a message too: a tool that raises would end the client's session.
     except Exception as error:
         raise ToolError(_format_problem(_problem_of(error))) from error
 

@@ -48,6 +48,7 @@ async def list_models() -> Content:
     models = (await api.get("/models", available="true", limit=50))["items"]
     for each in models:
         layers = (await api.get(f"/models/{each['id']}/layers", limit=200))["items"]
+        # Name and size alone: that is what a question needs.
         each["layers"] = {layer["name"]: layer["units"] for layer in layers}
     parts = {name: (await api.get(f"/{name}", limit=50))["items"] for name in ("datasets", "backbones", "toolsets")}
     told = {name: [each["key"] for each in rows if each["available"]] for name, rows in parts.items()}
@@ -93,6 +94,7 @@ async def read_run(
     if not transcript:
         return [format_data(found)]
     text = "\n\n".join(str(part) for part in (await conversation.read(api, run)).rounds)
+    # The latest rounds are kept: they have the conclusion.
     cut = f"[The first {len(text) - MAX_TRANSCRIPT:,} characters are left out.]\n" * (len(text) > MAX_TRANSCRIPT)
     return [format_data(found), *await format_parts([cut + text[-MAX_TRANSCRIPT:]])]
 
@@ -121,6 +123,7 @@ async def read_unit(
     place = f"/layers/{await entry.run_in_thread(_find_layer, model, layer)}/units/{unit}"
     found = await api.get(place)
     labels = await api.get("/labels", model=model, layer=layer, unit=unit, limit=50)
+    # The unit's own answer has labels without their sources.
     found["labels"] = [_pick(each, "text", "source", "run", "scores") for each in labels["items"]]
     for each in found["profiles"]:
         # Hundreds of numbers would cost tokens

@@ -69,6 +69,7 @@ async def ask(
         "backbone_model": backbone_model,
         "dataset": dataset,
     }
+    # An empty toolset would be refused; a missing one gets the model's default.
     run = (await api.send("POST", "/runs", body | ({"toolset": toolset} if toolset else {}))).data["id"]
     if backbone != PERSON:
         return [format_data((await entry.run_in_thread(read_standing, run)).facts)]
@@ -81,6 +82,7 @@ async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
     Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     standing = await entry.run_in_thread(read_standing, run)
+    # A run that is the caller's own already needs no handing over.
     if standing.facts["backbone"] != PERSON:
         await api.send("POST", f"/runs/{run}/hand-over", {"backbone": PERSON})
     return await _begin(api, ctx, run)
@@ -135,6 +137,7 @@ async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
     found = await conversation.read(api, run)
     return [
         format_data(standing.facts),
+        # The last round comes as news, with its images.
         *await format_parts([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news]),
     ]
 
@@ -144,6 +147,7 @@ async def _reply(
 ) -> Content:
     """Save and send the draft, each with the version that was read, so that one of two simultaneous calls is refused;
     then wait for the result."""
+    # 1. The draft with its version.
     draft = await api.send("GET", f"/runs/{run}/reply")
     if not draft.data["waiting_for_person"]:
         standing = await entry.run_in_thread(read_standing, run)
@@ -160,6 +164,7 @@ async def _reply(
         raise ToolError(
             f"Another call of yours has changed the draft of round {saved.data['round']}. Send one at a time."
         )
+    # 3. Send it, and wait for the worker.
     await api.send("POST", f"/runs/{run}/reply/send", if_match=again.etag)
     return await _format_update(api, run, await wait_for(api, ctx, run))
 

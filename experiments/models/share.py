@@ -29,6 +29,7 @@ class Share(models.Model):
     created = models.DateTimeField(default=timezone.now)
     expires = models.DateTimeField()
     revoked = models.DateTimeField(null=True)
+    # Off by default: outsiders see no more than was chosen.
     show_names = models.BooleanField(default=False)
     show_comments = models.BooleanField(default=False)
     views = models.PositiveIntegerField(default=0, help_text="how often its page was opened")
@@ -83,8 +84,10 @@ class Share(models.Model):
 
     def note_view(self) -> None:
         """Record that its page was opened."""
+        # By the database: two views at one moment count twice.
         Share.objects.filter(pk=self.pk).update(views=F("views") + 1, last_viewed=timezone.now())
 
     def revoke(self) -> bool:
         """Revoke the link; return False if it was revoked before."""
+        # The condition keeps the first time of revocation.
         return bool(Share.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now()))

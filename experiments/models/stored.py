@@ -264,9 +264,11 @@ def _keep_shape(value: Any, shape: Any) -> Any:
     if is_typeddict(shape):
         hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}
         fitting = {key: each for key, each in known.items() if key not in hints or is_of_type(each, hints[key])}
+        # Without a required key, the rest has no meaning.
         return fitting if fitting.keys() >= shape.__required_keys__ else {}
     if get_origin(shape) is tuple:
         return value if is_of_type(value, shape) else []
+    # The last argument: of `dict[str, X]` and of `list[X]` it is X.
     (*_, inside) = get_args(shape) or (Any,)
     if (get_origin(shape) or shape) is dict:
         return {key: each for key, each in value.items() if is_of_type(each, inside)} if isinstance(value, dict) else {}

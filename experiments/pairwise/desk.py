@@ -118,6 +118,7 @@ class TrialDesk:
         return vote.answer == answer, new
 
     def find_last(self, user: User) -> tuple[Vote, Pair] | None:
+        # Votes are ordered by key, so the last one is the newest.
         last = Vote.objects.filter(judge__trial=self.row, judge__user=user).select_related("pair").last()
         return (last, last.pair) if last else None
 
@@ -125,6 +126,7 @@ class TrialDesk:
         """Notify the owner once the last wanted vote is cast. `item` is the pair of that vote."""
         actions.publish(self.row.pk)
         wanted = self.row.judges_wanted
+        # Exactly at the wanted number, so that the owner is told once.
         if item is None or not wanted or item.votes.filter(judge__user__isnull=False).count() != wanted:
             return
         if not judging.count_votes(self.row.pairs.all()).filter(given__lt=wanted).exists():

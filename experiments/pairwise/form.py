@@ -88,6 +88,7 @@ class NewTrial(LiveForm):
         given = {column: self.cleaned_data[name] for name, column in columns.items()}
         found = Unit.objects.filter(members__isnull=not self.cleaned_data["circuits"])
         found = found.filter(**{column: value for column, value in given.items() if value not in (None, "")})
+        # A filter for each word: they may be in different labels of the unit.
         for word in self.cleaned_data["q"].split()[:WORDS]:
             found = found.filter(pk__in=Unit.objects.filter(labels__text__icontains=word).order_by().values("pk"))
         return found
@@ -113,6 +114,7 @@ def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
     """Return the trial of a valid form with its pairs and what to show of each. Nothing is saved."""
     trial = form.trial
     known = sources.labels_of(form.units(), trial.sources)
+    # Only these can make a pair.
     several = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
     return trial, draw_pairs(trial, form.cleaned_data["most"], known, several)
 
@@ -126,6 +128,7 @@ def draw_pairs(trial: PairwiseTrial, most: int, known: LabelsBySource, several: 
     # Of the others the profile with the most exemplars, of equals the latest
     written = UnitProfile.objects.filter(unit__in=several.order_by().values("pk"), written__isnull=False)
     counted = written.exclude(unit__in=truths).annotate(seen=Count("exemplars")).filter(seen__gt=0)
+    # Ascending: the last row of a unit stays in the dictionary.
     profiles = dict(counted.order_by("seen", "written", "pk").values_list("unit_id", "pk"))
     pairs = plan_pairs(trial, most, known, truths.keys() | profiles.keys())
     for pair in pairs:

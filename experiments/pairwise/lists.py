@@ -131,6 +131,7 @@ def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, Tri
     known = list(first)
     images = judging.exemplars_of(profile for _, profile in known)
     for trial, profile in known:
+        # A slice, since a profile may have lost its exemplars.
         for each in images.get(profile, [])[:1]:
             found[trial].pictures.append(UnitPicture(reverse("thumbnail", args=[each.image_id, THUMBNAIL])))
     told = _list_pairs(SystemNameMasker(user)).filter(trial__in=list(found)).order_by("trial")

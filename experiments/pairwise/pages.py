@@ -82,6 +82,7 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
+    # Without a source the address only fills the form in.
     form = NewTrial(given, listed, untouched=not (sent or "source" in given))
     if sent:
         with suppress(ActionRefused):

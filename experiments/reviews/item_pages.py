@@ -65,6 +65,7 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Reserve the next item for this person and show it."""
     actor = Actor.of(request, Role.REVIEWER)
     row = get_object_or_404(ReviewQueue, pk=pk)
+    # A GET that reserves: reviewers keep the address as a link, and a second request gets the same item.
     review = actions.take_next(actor, row)
     if review is None:
         messages.info(request, _nothing_left(row, actor.person))
@@ -121,6 +122,7 @@ def _build_item_context(item: ReviewItem, user: User, typed: Mapping[str, Any] |
     since = mine.seq if mine else item.seen_seq
     kept = rubric.opinion_of(mine) if mine else {}
     filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
+    # A final verdict would anchor a reviewer who is still writing.
     readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == ReviewState.DRAFT)
     return {
         "item": item,
@@ -191,6 +193,7 @@ def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Return the item that would follow, so that a page can load it in advance. Nothing is reserved."""
     user = access.require(request, Role.REVIEWER)
     here = _item_at(pk, position)
+    # The current item is still a draft, so it comes first in the list.
     key = next((key for key in reservation.list_next(here.queue, user) if key != here.pk), None)
     if key is None:
         return HttpResponse(status=204)
@@ -330,6 +333,7 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     If the form was not stored, it is shown again beside the stored draft, so that the reviewer can choose.
     """
     unreadable = isinstance(error, rubric.UnreadableOpinion)
+    # What cannot be read was sent by no page of ours: there is nothing to merge.
     kept = None if unreadable else item.reviews.filter(reviewer=user).first()
     if _wants_json(request):
         body = _draft_json(kept) if kept else {}

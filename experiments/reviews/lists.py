@@ -154,6 +154,7 @@ def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Nar
     asked = {name: params[name] for name in _OF_RUNS if params.get(name, "").strip()}
     if not asked:
         return found
+    # By the filters of the Runs page, which know what is hidden from this person.
     runs = runs_from(asked, user)
     rows = found.rows.filter(run__in=runs.runs.order_by().values("pk"))
     return Narrowed(rows, found.values | runs.values, found.problems | runs.problems)

@@ -134,6 +134,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """Show or handle the form of a new queue. The query selects its runs, as on the Runs page; only admins can add
     runs of others."""
     user = access.require(request, MAKES_QUEUES)
+    # From the address even for a POST: the form holds no filters.
     query = QueryDict(request.META.get("QUERY_STRING", "")[: actions.QUERY_CHARS])
     found = run_lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
@@ -200,6 +201,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show one queue with the items that the query selects. A live update gets the table alone."""
     user = access.require(request)
+    # `with_progress` gives a list, so `get_object_or_404` cannot be used.
     row = next(iter(lists.with_progress(lists.with_items(ReviewQueue.objects.filter(pk=pk)))), None)
     if row is None:
         raise Http404("There is no such queue.")

@@ -34,9 +34,11 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     for run in rows:
         before = (run.verdict, run.verdict_final)
         given = opinions.get(run.pk, [])
+        # 1. The verdict of the most, if they are more than half.
         verdict, agreeing = next(iter(Counter(given).most_common(1)), ("", 0))
         if agreeing * 2 <= len(given) and given:
             verdict = Outcome.SPLIT
+        # 2. A final verdict overrides it, but the counts stay those of the reviews.
         run.verdict = str(final.get(run.pk, verdict))
         run.verdict_final = run.pk in final
         run.verdict_opinions, run.verdict_agreeing = len(given), given.count(run.verdict)

@@ -77,6 +77,7 @@ def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
     """
     names = SystemNameMasker(user)
     conditions = list_conditions(FILTERS)
+    # Agents are never hidden: a filter that matches nothing.
     hidden = {"model": names.are_hidden(), "layer": names.are_hidden(), "backbone": Q(pk__in=[])}
     instead: dict[str, Condition] = {name: partial(_holds, conditions[name], those) for name, those in hidden.items()}
     instead["status"] = partial(_by_status, user=user)

@@ -42,6 +42,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
     open_here = visible_to(ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False))
     mine = Review.objects.filter(item__in=open_here, reviewer=user, state=ReviewState.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
+    # Each once: a draft may also be the one that is asked for.
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
 
 
@@ -65,6 +66,7 @@ def claim(item: int, user: User) -> Review | None:
         if slot is None:
             return review
         if review is None:
+            # The last event at this moment: later ones are news to this reviewer.
             review = Review(item=row, reviewer=user, seq=row.run.last_seq)
         review.slot, review.reserved_until = slot, timezone.now() + LENGTH
         review.save()
@@ -102,5 +104,6 @@ def update_complete(item: ReviewItem) -> None:
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED, slot__isnull=False).count()
     item.complete = submitted >= item.queue.reviewers_per_item
     item.save(update_fields=["complete"])
+    # Also when it is no longer complete: an undone review takes a verdict back.
     if was_complete or item.complete:
         projection.project([item.run_id])

@@ -62,6 +62,7 @@ def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
 def _score_from(line: RubricLine, value: Any) -> int | None:
     if value in (None, ""):
         return None
+    # As text: a form sends "3", the API 3, and 3.0 is neither.
     if str(value) not in {str(score) for score in SCORES}:
         words = f"“{line.question}” takes a whole number from 1 to 5, not “{str(value)[:40]}”."
         raise UnreadableOpinion(words, line.name)

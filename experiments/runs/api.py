@@ -204,6 +204,7 @@ def read_out(pk: int, viewer: User) -> RunOut:
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
     found = _run_out(SystemNameMasker(viewer), row)
     _fill_verdicts([found], viewer)
+    # For one run alone, since it reads all that the run logged.
     found.recounted = [CitedOut(**vars(each)) for each in cited_figures.recount(row, row.conclusion)]
     return found
 
@@ -232,6 +233,7 @@ def list_runs(
     found = lists.runs_from(read_filters(asked), user)
     if found.problems:
         raise InvalidFilters(found.problems)
+    # The order of the page is replaced: pages of the API continue by key.
     rows = found.runs.select_related("owner").prefetch_related("tags")
     shown = page(
         request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(_run_out, SystemNameMasker(user))

@@ -52,17 +52,21 @@ def act(request: HttpRequest) -> HttpResponse:
     back = f"{reverse('runs')}?{QueryDict(query).urlencode()}"
     runs = _select_runs(request, user)
     count = runs.count()
+    # 1. Refuse what cannot be done.
     if problem := refusal(name, count, words):
         messages.error(request, problem)
         return redirect(back)
+    # 2. Lead to another page.
     if name in PAGES:  # the query string says the same choice to the other page
         numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MAX_RUNS]]
         chosen = urlencode({"run": numbers if name == "compare" else ",".join(numbers)}, doseq=True)
         if request.POST.get("all") == "yes" and name not in NUMBERED:
             chosen = QueryDict(query).urlencode()
         return redirect(f"{reverse(PAGES[name])}?{chosen}")
+    # 3. Act, if the confirmation was given; else ask for it.
     actor = Actor.of(request, Role.RESEARCHER)
     if "sure" in request.POST:
+        # One by one: a run that refuses does not hold up the others.
         report(request, name, [(run, do(name, actor, run, words)) for run in runs])
         return redirect(back)
     asked = {"verb": ACTIONS[name][0], "name": name, "tag": words, "count": count, "back": back, "query": query}
@@ -103,6 +107,7 @@ def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> N
     reasons: dict[str, list[str]] = {}
     for run, problem in results:
         reasons.setdefault(problem, []).append(str(run.pk))
+    # No reason means that it was done.
     done = len(reasons.pop("", ()))
     messages.success(request, ACTIONS[name][1].format(count=f"{done} run{'' if done == 1 else 's'}"))
     for problem, keys in reasons.items():

@@ -20,6 +20,7 @@ BEFORE = ("status", "origin")
 def describe_filter(noun: str, given: Mapping[str, str]) -> str:
     """Return the noun with its filters in words, such as "Concluded runs of toybox layer4 with a score of at least
     0.5"; without a filter, "All runs". A filter without words appears by its name."""
+    # An address may hold anything: the sentence stays readable.
     told = {name: text.strip()[:200] for name, text in given.items() if text.strip()}
     first = [_ADJECTIVES[name](told[name]) for name in BEFORE if name in told and told[name] != Status.LIMIT_REACHED]
     rest = [words for name in _AFTER if name in told and (words := _AFTER[name](told[name]))]

@@ -49,6 +49,7 @@ def by_verdict(text: str, viewer: User | None) -> Q:
 def _by_numbers(text: str) -> Q:
     """Select runs by their numbers, as `12,15`."""
     numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
+    # One wrong number refuses the list: a shorter one would be another choice.
     if None in numbers:
         raise InvalidInput(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
     return Q(pk__in=numbers)
@@ -119,6 +120,7 @@ FILTERS = index_filters(
     Filter(
         "verdict",
         "Verdict",
+        # Replaced by `runs_from` where the viewer is known.
         partial(by_verdict, viewer=None),
         Words,
         "accept, revise, reject, split, final, reviewed or none",

@@ -64,6 +64,7 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Syst
     instead: dict[str, Condition] = {
         name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")
     }
+    # Words and verdicts may be hidden from this viewer too.
     instead |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
     found = narrow_down(visible_to(Run.objects.all()), params, FILTERS, instead)
     runs, values, problems = found.rows, found.values, found.problems

@@ -18,6 +18,7 @@ NAME_CHARS = 60
 def choose_readable(rows: QuerySet[OwnRow], user: User | AnonymousUser) -> QuerySet[OwnRow]:
     """Return the user's own rows, and those that others share."""
     if not isinstance(user, User):
+        # Guests of a shared page have no account, and own nothing.
         return rows.none()
     return rows.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
 

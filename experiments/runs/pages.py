@@ -89,5 +89,6 @@ def index(request: HtmxRequest) -> HttpResponse:
     elif request.htmx.trigger == "filters":  # what may be chosen next depends on what was
         context["again"] = build_field(FILTERS["layer"], FILTERS, found.values, found.names)
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
+    # One address answers htmx with a part of the page: caches must tell the two apart.
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response

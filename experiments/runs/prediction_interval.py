@@ -43,6 +43,7 @@ class PredictionInterval:
     @property
     def lower(self) -> float:
         """Return the lower bound of nine in ten."""
+        # As far below as above; time and money are never negative.
         return max(0.0, 2 * self.expected - self.upper)
 
     def __add__(self, other: PredictionInterval) -> PredictionInterval:
@@ -67,6 +68,7 @@ def read_recorded(backbone: str, backbone_model: str, **chosen: object) -> list[
     ended = Run.objects.filter(
         backbone=backbone,
         backbone_model=backbone_model,
+        # Runs that failed or were stopped took less than a whole run takes.
         status__in=[Status.CONCLUDED, Status.LIMIT_REACHED],
         seconds__gt=0,
         **chosen,

@@ -36,6 +36,7 @@ def saved_views(context: template.Context, of: str, name: str = "") -> dict[str,
         "list": of,
         "views": [(view, draw_view_form(view.name, view.shared, may_share, f"id_{view.pk}_%s")) for view in views],
         "query": query,
+        # An unfiltered list has no name to propose.
         "form": draw_view_form(name[:60] if query else "", False, may_share, "id_view_%s"),
         "user": request.user,
         "csrf_token": context.get("csrf_token"),

@@ -30,12 +30,15 @@ class EditItem(forms.Form):
     remove = forms.BooleanField(required=False)
 
     def __init__(self, item: StudyItem, number: int, sent: QueryDict) -> None:
+        # The page has a form for each item, so ids contain the item's key.
         super().__init__(auto_id=f"item-{item.pk}-%s")
         self.item = item
         self.fields["remove"].widget.attrs["value"] = item.pk
         for field in self:
+            # Screen readers would else read the same label for every item.
             words = "item" if field.name == "remove" else "of item"
             field.label = format_html('{}<span class="sr-only"> {} {}</span>', field.label, words, number)
+        # After a refusal, what was typed; else what is stored.
         self.initial = {
             "position": sent.get(self.add_prefix("position"), item.position),
             "caption": sent.get(self.add_prefix("caption"), item.caption),
@@ -43,6 +46,7 @@ class EditItem(forms.Form):
         }
 
     def add_prefix(self, field_name: str) -> str:
+        # One list of keys for `remove`; the other fields have a name for each item.
         return field_name if field_name == "remove" else f"{field_name}-{self.item.pk}"
 
 

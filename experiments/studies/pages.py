@@ -55,6 +55,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
     row, names = get_object_or_404(lists.list_studies(), pk=pk), SystemNameMasker(user)
     items = lists.list_items(row, names)
     page = Page.of(request.GET.dict(), len(items), parts.PAGE_SIZE)
+    # A label check would bias a reviewer who has still to judge the run.
     hidden = frozenset(blindness.list_blinded_runs(user))
     reader = parts.StudyReader(names, Audience.TEAM, lambda run: run.get_absolute_url(), hides_checks=hidden)
     may_ask = (access.role_in(request) or 0) >= actions.CHANGES
@@ -63,6 +64,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
         "parts": parts.draw_parts(items[page.start : page.end], reader, page.first),
         "page": page,
         "team": True,
+        # What readers of a link would miss, which the team should know before sharing.
         "left_out": row.items.count() - len(lists.list_items(row, SystemNameMasker(None))),
         "may_share": may_ask,
         "form": DownloadStudy(),
@@ -79,6 +81,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Ask which study the chosen units and runs go to; with a title or a study, add them there."""
     actor = Actor.of(request, actions.CHANGES)
+    # Links on other pages lead here with the items in the address.
     given = request.POST if request.method == "POST" else request.GET
     drafts = read_drafts(given)
     if request.method != "POST":
@@ -132,6 +135,7 @@ def _render_add(
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Edit title, text, captions and order; remove the ticked items."""
     actor, row = Actor.of(request, actions.CHANGES), get_object_or_404(Study, pk=pk)
+    # Also before the form is shown, not only when it is sent.
     actor.require_own("created this study", row.owner_id)
     if request.method != "POST":
         return _render_edit(request, actor, row, EditStudy(initial={"title": row.title, "text": row.text}))
@@ -153,6 +157,7 @@ def _read_edits(given: QueryDict, items: Sequence[StudyItem]) -> list[actions.It
 
     def rank(item: StudyItem) -> int:
         typed = parse_number(given.get(f"position-{item.pk}", ""))
+        # `sorted` is stable, so items with the same number keep their order.
         return item.position if typed is None else typed
 
     return [actions.ItemEdit(each.pk, given.get(f"caption-{each.pk}", each.caption)) for each in sorted(kept, key=rank)]

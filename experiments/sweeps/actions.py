@@ -91,6 +91,7 @@ def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = No
         set_status(sweep, SweepStatus.RUNNING)
         audit.record(actor, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
         _work_again(actor, sweep)
+    # A running sweep may get another budget by this, but is not resumed.
     return not was_running
 
 
@@ -142,6 +143,7 @@ def change(
         if priority is not None:
             sweep.priority = priority
             sweep.save(update_fields=["priority"])
+            # Workers read the weight of the queue, not the row of the sweep.
             RunQueue.objects.filter(sweep=sweep).update(weight=priority)
         if budget:
             _set_budget(sweep, budget)
@@ -168,6 +170,7 @@ def _lock(actor: Actor, pk: int) -> Iterator[Sweep]:
 def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     """Set the status of a sweep; its queue is open while it runs."""
     sweep.status, sweep.reason = status, reason
+    # A sweep that runs again has not ended.
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])
     RunQueue.objects.filter(sweep=sweep).update(enabled=status == SweepStatus.RUNNING)
@@ -194,6 +197,7 @@ def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
 
 def _work_again(actor: Actor, sweep: Sweep) -> None:
     """Have a worker create missing runs, stop those to stop, retry those to retry."""
+    # A job for each request: the one before may still be at work, and each step can be repeated.
     job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=actor.person)
     sweep.job = job
     sweep.save(update_fields=["job"])

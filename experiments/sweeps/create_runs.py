@@ -43,6 +43,7 @@ def create_next_batch(pk: int, plan: Plan) -> int:
         places = range(sweep.created_runs, min(sweep.created_runs + CHUNK, len(plan)))
         made = [_draft(sweep, layers.get(plan[place][0]), plan[place], place) for place in places]
         runs.add_runs(Actor(sweep.owner), made)
+        # In the same transaction as the runs: a repeated step continues behind them.
         sweep.created_runs += len(made)
         sweep.save(update_fields=["created_runs"])
     return sweep.created_runs
@@ -66,6 +67,7 @@ def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int)
         limits=sweep.limits,
         seed=sweep.seed,
         sweep=sweep,
+        # Places count from 1, for people.
         sweep_place=place + 1,
         **variant,
     )
@@ -79,6 +81,7 @@ def stop_some(actor: Actor, pk: int) -> int:
     left = sweep.runs.filter(status__in=ACTIVE | SUSPENDED, cancel_requested=False).order_by("pk")
     for run in left.values_list("pk", flat=True)[:CHUNK]:
         steering.stop(actor, run)
+    # Stopped runs no longer match, so this is what remains.
     return left.count()
 
 

@@ -71,6 +71,7 @@ def draw_map(
     sweep: Sweep, layers: Sequence[Layer], runs: Sequence[SweptRun], groups: Sequence[LabelGroup], scheme: str
 ) -> SweepMap:
     """Draw all layers of the sweep; units that it does not ask about are faint. `scheme` is of `SCHEMES`."""
+    # 1. The colour of each unit by its runs.
     by_place: dict[Place, list[SweptRun]] = {}
     for run in runs:
         by_place.setdefault((run.layer, run.unit), []).append(run)
@@ -80,6 +81,7 @@ def draw_map(
     for layer in layers:
         for number in asked[layer.name]:
             known[layer.pk][number] = colour_of(by_place.get((layer.name, number), ()))
+    # 2. The drawing, with labels as titles.
     wanted = UnitSelection(found={layer.pk: set(asked[layer.name]) for layer in layers})
     drawings = network(layers, known, wanted, rest)
     titles = {layer.pk: layer.name for layer in layers}
@@ -88,6 +90,7 @@ def draw_map(
         for key, name in titles.items()
         for number in known[key]
     }
+    # 3. The legend, without colours that do not occur.
     every = [colour for units in known.values() for colour in units.values()]
     words = name_groups(groups)
     legend = [

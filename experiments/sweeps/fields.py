@@ -139,4 +139,5 @@ class ChangeSweep(forms.Form):
     @property
     def budget(self) -> dict[str, float | None]:
         """Return the limits that were sent, by column."""
+        # A limit whose field was not sent stays as it is.
         return {name: self.cleaned_data[name] for name in BUDGETS if name in self.data}

@@ -47,6 +47,7 @@ def predict(sweep: Sweep) -> SweepForecast:
 
 def predict_rest(sweep: Sweep, left: int) -> SweepForecast:
     """Forecast `left` runs of a sweep under way, spread evenly over its variants."""
+    # The first variants get one run more.
     each, more = divmod(left, max(len(sweep.variants), 1))
     return _predict(sweep, left, {place: each + (place < more) for place in range(len(sweep.variants))})
 
@@ -57,6 +58,7 @@ def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
 
     def sum_up(values: Sequence[list[float]]) -> PredictionInterval | None:
         return (
+            # One unknown part makes the sum unknown: it would look too small.
             None if unknown else add([PredictionInterval.of(each, counts[place]) for place, each in enumerate(values)])
         )
 
@@ -80,6 +82,7 @@ def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
     """Return runs of the same backbone: of this sweep, else of its model and toolset, else all there are."""
     backbone = (variant["backbone"], variant["backbone_model"])
     alike = {"toolset": variant["toolset"], "model": sweep.selection.get("model", ""), "task": sweep.task}
+    # Runs of the sweep itself tell most about its rest.
     narrower = [{"sweep": sweep, "toolset": variant["toolset"]}] if sweep.pk else []
     return read_alike(*backbone, *narrower, alike)
 

@@ -50,6 +50,7 @@ class NewSweep(SweepFields):
 
     def _offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
         field = self.fields[name]
+        # For the type checker: `fields` holds fields of any class.
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = choices
         there = ", ".join(key for key, _ in choices[:40]) or "none yet"
@@ -75,6 +76,7 @@ class NewSweep(SweepFields):
             model = find_layers(given["model"])
             named = set(given["layer"])
             layers = [each for each in model if each.name in named] if named else []
+            # A list names its layers by itself.
             if not layers and given["choose"] == SelectionKind.LIST:
                 layers = model
             self._choice = UnitChoice(
@@ -111,6 +113,7 @@ class NewSweep(SweepFields):
         for agent in given["agent"]:
             for toolset in given["toolset"] or [fitting["toolset"]]:
                 backbone, _, model = agent.partition(":")
+                # The first unit stands for all: only the question differs between them.
                 form = QueryForm(self._query_of(given, backbone, model, toolset))
                 if not form.is_valid():
                     self._take_over(form)
@@ -128,6 +131,7 @@ class NewSweep(SweepFields):
                 self._first = self._first or form
 
     def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
+        # No layer is without units here, so there is a first unit.
         layer, units = next(iter(self._chosen.items()))
         same = (
             "task",
@@ -210,6 +214,7 @@ def find_layers(model: str) -> list[Layer]:
 def list_agents() -> dict[str, str]:
     """Return each backbone that works by itself, with each model of its provider if it has some -> its name."""
     found: dict[str, str] = {}
+    # A person writes rounds one by one: a sweep of thousands would wait for them.
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
         label = row.label or parts.label_backbone(row.key)
         for name in row.model_names or [""]:

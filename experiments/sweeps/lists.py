@@ -60,6 +60,7 @@ def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
     measured, and `unchecked_runs` whose label is still to be measured."""
 
     def count(condition: Q) -> Any:
+        # A subquery for each count: joined, the rows would be counted several times.
         runs = Run.objects.filter(condition, sweep=OuterRef("pk")).order_by().values("sweep")
         return Coalesce(Subquery(runs.annotate(count=Count("pk")).values("count"), output_field=IntegerField()), 0)
 
@@ -172,7 +173,9 @@ def read_runs(sweep: Sweep, names: SystemNameMasker) -> list[SweptRun]:
     """Return all runs of a sweep, in two queries, without those whose system the viewer is to judge blind."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")
+    # The p-value first, so that the other columns unpack in order.
     found = list(rows.values_list("label_check__p_value", "pk", "layer", "unit", *columns))
+    # Over all runs of the sweep: of thousands of tests, many would be significant by chance.
     adjusted = benjamini_hochberg([p for p, *_ in found])
     labels: dict[int, list[str]] = {}
     said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")

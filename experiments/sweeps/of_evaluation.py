@@ -40,9 +40,11 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
     """Limit what its sweeps may still use, in US dollars and seconds of work; None for no limit. One that reached such
     a limit continues if the evaluation has more left by now."""
     left = {
+        # Limits of a sweep are totals: what it has used is added.
         "cost_limit": None if cost is None else F("cost") + cost,
         "seconds_limit": None if seconds is None else F("seconds") + seconds,
     }
+    # Without limits, only rows that had one are written.
     limited = Q() if cost is not None or seconds is not None else ~Q(cost_limit=None, seconds_limit=None)
     list_open(evaluation).filter(limited).update(**left)
     # What they may use was raised above

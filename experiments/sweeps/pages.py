@@ -73,6 +73,7 @@ def new(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
+    # A model alone in the address only fills the form in: there is nothing to check yet.
     form = NewSweep(given, SystemNameMasker(actor.person), untouched=not sent and len(request.GET) < 2)
     starts = sent and "start" in given
     if starts:
@@ -95,6 +96,7 @@ def _read_given(request: HttpRequest) -> QueryDict:
     if request.method == "POST":
         given = request.POST.copy()
         if file := request.FILES.get("file"):
+            # Other encodings give unreadable names, which the form names by line.
             given["units"] = file.read().decode("utf-8", "replace")
             given["choose"] = SelectionKind.LIST.value
         return given
@@ -177,6 +179,7 @@ def _render_sweep(request: HttpRequest, pk: int, refused: ChangeSweep | None = N
         .order_by("position")
     )
     left = lists.count_left(row)
+    # Later ones win: the address may sort, but not show another sweep.
     listed = runs_from({"sort": "check"} | request.GET.dict() | {"sweep": str(pk)}, user)
     table = listed.runs.select_related("label_check")
     page = Page.of(request.GET, table.count(), RUNS_PER_PAGE, "status", "layer", "backbone", "sort", "colour")

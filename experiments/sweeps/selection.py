@@ -108,6 +108,7 @@ def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
     if not 1 <= choice.sample <= every:
         given = f", not {choice.sample:,}" if choice.sample else ""
         raise InvalidInput(f"Say how many of the {every:,} units to draw{given}.", "sample")
+    # Sorted, so that one pass over the layers places all numbers.
     drawn = sorted(random.Random(choice.seed).sample(range(every), choice.sample))
     found: dict[Layer, list[int]] = {layer: [] for layer in choice.layers}
     # As if the units of all layers were numbered in one row
@@ -124,6 +125,7 @@ def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
 def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int]]:
     """Select as the unit map does: in this state or band, and found by these words."""
     model = choice.layers[0].model
+    # Bands and states share one field, as they do in the legend.
     band = next((each for each in CheckBand if each == choice.state), None)
     state = next((each for each in UnitState if each == choice.state), None)
     if choice.state and band is None and state is None:
@@ -134,6 +136,7 @@ def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int
     if choice.state:
         known = (find_bands if band else states)(model, choice.layers, names)
     rest, wanted = CheckBand.NONE if band else UnitState.NEW, band or state
+    # None means that words do not matter; an empty result selects nothing.
     found = unit_lists.find(choice.words, choice.layers, names) if choice.words else None
 
     def is_meant(layer: Layer, number: int) -> bool:

@@ -28,11 +28,13 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
     if len(text) > MAX_CHARS:
         raise InvalidInput(f"The list has {len(text):,} characters; at most {MAX_CHARS:,} are read.", "units")
     by_name = {layer.name: layer for layer in layers}
+    # Sets, since a list may name a unit several times.
     found: dict[Layer, set[int]] = {layer: set() for layer in layers}
     columns: Sequence[str] | None = None
     for number, cells in enumerate(_read_rows(text), 1):
         if not any(cells):
             continue
+        # Only before the first unit: later the word may be a name.
         if columns is None and "unit" in [cell.casefold() for cell in cells]:
             columns = [cell.casefold() for cell in cells]
             continue

@@ -112,6 +112,7 @@ def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool)
 
 
 def _list_units_with_labels() -> QuerySet[Unit]:
+    # The prefetch applies visibility too: a unit is public, but labels from private projects are not.
     labels = Prefetch("labels", queryset=visible_to(Label.objects.all()))
     return Unit.objects.filter(members__isnull=True).select_related("layer__model").prefetch_related(labels)
 
@@ -181,6 +182,7 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
     done."""
     actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.RUN))
     profile = actions.ask_for_exemplars(actor, find_layer(pk, number), number, over.dataset)
+    # Read it again: the response has the mean of the exemplars, which the query annotates.
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
 
 

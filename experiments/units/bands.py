@@ -42,6 +42,7 @@ def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, Fu
     """Return id of a layer of functions -> number of a function -> its band."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, FunctionBand]] = {pk: {} for pk in ids.values()}
+    # An empty score is that of a run without a conclusion to judge.
     rows = visible_to(Run.objects.filter(model=layers[0].model.name, layer__in=ids)).exclude(score={})
     # Oldest first, so that the newest score wins.
     for name, number, score in rows.order_by("ended").values_list("layer", "unit", "score"):
@@ -54,6 +55,7 @@ def band_of_score(score: StoredScore) -> FunctionBand:
     if score.get("success"):
         return FunctionBand.RIGHT
     error, right = score.get("error"), score.get("right")
+    # An NMSE of 1 is what the constant 0 has: only below it does the code say anything.
     is_near = bool(right) or (error is not None and error < 1)
     return FunctionBand.PARTLY if is_near else FunctionBand.WRONG
 
@@ -64,6 +66,7 @@ def find_bands(
     """Return id of a layer -> number of a unit -> its band; without units that have no check, and those that the
     viewer has yet to judge blind."""
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}
+    # An agent's check would reveal the label that the viewer is to judge.
     kept = {(layer, number) for name, layer, number in names.hidden if name == model.name}
     called = {layer.pk: layer.name for layer in layers}
     # An agent was told how its label did on the development images: that r proves nothing.

@@ -73,9 +73,11 @@ def _read_both(request: HttpRequest, both: Sequence[Layer], names: SystemNameMas
     asked = SheetFilter.of(request.GET.dict())
     facts = read_layer_facts(both, names)
     numbers = [sheet.list_numbers(each, wanted, colouring, facts, asked) for each in both]
+    # Both sides turn pages together, so the longer one decides how many there are.
     page = Page.of(request.GET.dict(), max(map(len, numbers)), PER_PAGE, *KEPT)
     sides = []
     for at, layer in enumerate(both):
+        # `1 - at` is the other side.
         some = numbers[at][page.start : page.end]
         near = _find_nearest(layer, some, both[1 - at], facts)
         url = reverse("units-layer", args=[layer.model.name, layer.name])
@@ -101,16 +103,20 @@ def _find_nearest(layer: Layer, numbers: Sequence[int], other: Layer, facts: Uni
     found: dict[int, NearUnit] = {}
     for number, neighbours in rows.values_list("unit__number", "neighbours"):
         kinds = neighbours.get("same", []) + neighbours.get("others", [])
+        # Rows are [layer, number, similarity, shared]. With one layer on both sides, the same number is the unit
+        # itself.
         near = [(row[2], row[1]) for row in kinds if row[0] == other.pk and row[1] != number]
         if near:
             similarity, nearest = max(near)
             found[number] = NearUnit(f"{url}{nearest}/", int(nearest), similarity, "correlation")
+    # Units without a computed neighbour there fall back on labels.
     theirs = [(read_words(label.text), n) for (pk, n), label in facts.labels.items() if pk == other.pk]
     for number in numbers:
         label = facts.labels.get((layer.pk, number))
         if label is None or number in found:
             continue
         words = read_words(label.text)
+        # The number is negative, so that of equally near labels `max` takes the lowest unit.
         here = [(_compare(words, said), -n) for said, n in theirs if (other.pk, n) != (layer.pk, number)]
         alike, nearest = max(here, default=(0.0, 0))
         if alike >= ALIKE:

@@ -46,6 +46,7 @@ def _read_card(layer: Layer, number: int, names: SystemNameMasker) -> UnitCard:
     """Return the card's content."""
     (tile,) = read_tiles([(layer, number)], names, PICTURES)
     is_hidden = names.masks_unit(layer.model.name, layer.name, number)
+    # Without the default order, since only the set of statuses matters.
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).order_by()
     statuses = [] if is_hidden else list(of_unit.values_list("status", flat=True))
     known = {state_of(status) for status in statuses}
@@ -53,6 +54,7 @@ def _read_card(layer: Layer, number: int, names: SystemNameMasker) -> UnitCard:
         known.add(UnitState.LABELLED)
     if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
+    # A unit has the first state that applies, in the order of the enum.
     state = min(known, key=tuple(UnitState).index, default=UnitState.NEW)
     return UnitCard(tile, state, _read_check(tile), len(statuses))
 

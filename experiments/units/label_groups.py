@@ -16,6 +16,7 @@ from functools import lru_cache
 ALIKE = 0.5
 """Minimum of shared words over all words for two labels to be in one group."""
 _WORD = re.compile(r"\w+")
+# Words that say nothing of the concept; with them "a part of a dog" and "a part of a car" would be alike.
 _FILLING = re.compile(
     r"\b(?:a|an|and|any|are|as|at|both|by|each|either|for|from|in|into|is|it|its|like|near|no|not|of|on|one|or|other|"
     r"over|part|parts|some|such|that|the|their|them|these|this|those|to|under|with|within|without|"
@@ -40,6 +41,7 @@ def group_labels(labels: Iterable[tuple[int, str]]) -> list[LabelGroup]:
     Labels are taken by frequency. Each joins the group whose first label is most similar, if at least `ALIKE`
     (Jaccard, "Étude de la distribution florale", 1901, over sets of word stems); otherwise it starts a group.
     """
+    # A tuple, since the cache needs a hashable argument; a list, so that callers cannot change what is cached.
     return list(_group(tuple((member, label.strip()) for member, label in labels if label.strip())))
 
 
@@ -47,11 +49,13 @@ def group_labels(labels: Iterable[tuple[int, str]]) -> list[LabelGroup]:
 def _group(pairs: tuple[tuple[int, str], ...]) -> Sequence[LabelGroup]:
     counts = Counter(label for _, label in pairs)
     words = {label: read_words(label) for label in counts}
+    # How many labels have each word: rare words are the index of `_Firsts`.
     firsts = _Firsts(Counter(word for some in words.values() for word in some))
     group_of: dict[str, str] = {}
     # Frequent labels come first, because the first label of a group names it. The rest keeps the result the same.
     for label, _ in sorted(counts.items(), key=lambda item: (-item[1], len(item[0]), item[0])):
         group_of[label] = firsts.find(words[label]) or firsts.add(label, words[label])
+    # Dicts instead of sets: they keep the order in which members were given.
     members: dict[str, dict[int, None]] = {first: {} for first in group_of.values()}
     for member, label in pairs:
         members[group_of[label]][member] = None
@@ -106,6 +110,7 @@ def read_words(label: str) -> Words:
 
 def _stem_word(word: str) -> str:
     """Remove the plural, which is the only difference between many labels."""
+    # Minimum lengths leave short words such as "ties" or "gas" alone.
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):

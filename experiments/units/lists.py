@@ -131,6 +131,7 @@ def units_from(rows: QuerySet[Unit], params: Mapping[str, str], names: SystemNam
     if not found.values.keys() & {"label", "labelled"}:
         return found
     hidden = names.are_hidden_at("layer__model__name", "layer__name", "number")
+    # A filter by label would reveal whether a hidden run gave the unit a label.
     return replace(found, rows=visible_to(found.rows).exclude(hidden))
 
 
@@ -153,9 +154,11 @@ def find(typed: str, layers: Sequence[Layer], names: SystemNameMasker) -> dict[i
     number = parse_number(words[0]) if len(words) == 1 else None
     found: dict[int, set[int]] = {}
     for layer in layers:
+        # Names of units come from JSON, so they may be other things than text.
         named = ((n, str(name).casefold()) for n, name in enumerate(layer.names))
         found[layer.pk] = {n for n, name in named if all(word in name for word in folded)}
         found[layer.pk] |= {number} & {*range(layer.units)} if number is not None else set()
+    # Units whose labels the viewer must not see are not found by them.
     holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)
@@ -191,6 +194,7 @@ def find_labels(numbers: Numbers, names: SystemNameMasker) -> dict[tuple[int, in
 def shorten_labels(labels: Sequence[str]) -> str:
     """Shorten the labels to the room in a drawing."""
     text = "; ".join(dict.fromkeys(labels))
+    # One character less, for the ellipsis.
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
@@ -218,6 +222,7 @@ def choose_dataset(layer: Layer) -> Dataset | None:
     indexed = set(LayerIndex.objects.filter(layer=layer).values_list("dataset_id", flat=True))
     fitting = compatibility.dataset_for(layer.model.name)
 
+    # False sorts before True: each item prefers datasets that are indexed, suit the model, or are available.
     def rank(each: Dataset) -> tuple[int | bool, ...]:
         return -measured.get(each.pk, 0), each.pk not in indexed, each.key != fitting, not each.available
 
@@ -266,6 +271,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Syste
 
 def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: SystemNameMasker) -> SimilarUnits:
     neighbours: dict[str, Any] = profile.neighbours
+    # A layer may have been deleted since the worker compared it.
     rows = [row for kind in ("same", "others") for row in neighbours.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:

@@ -54,6 +54,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "layer_names": [each.name for each in layers],
         "breadcrumbs": lists.list_breadcrumbs(row),
     }
+    # A search also lists its units with their labels, since squares have no room for text.
     if context["found"] is not None:
         context["listed"] = lists.list_units(context["found"], layers, names)
     return render(request, "units/model.html", context)
@@ -113,6 +114,7 @@ def _read_map(
         "wanted": wanted,
         "typed": request.GET.get("q", "").strip(),
         "state": wanted.state,
+        # A colour of another scheme selects nothing here: the page says so.
         "no_state": asked if asked and wanted.state is None else "",
         "legend": sheet.list_legend(request.GET, layers, colouring, wanted),
     }
@@ -172,11 +174,13 @@ def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """Open a random unit of the layer that has no label, was not asked about and is not known to be dead."""
     names = SystemNameMasker(access.require(request))
     row = lists.find_layer(name, layer_name)
+    # States list only units that were asked about, have a label or are dead.
     known = states(row.model, [row], names)[row.pk]
     left = [number for number in range(row.units) if number not in known]
     if not left:
         messages.info(request, f"Every unit of {row.name} that is active has been asked about or has a label.")
         return redirect("units-layer", name, layer_name)
+    # `secrets`, since `random` is the name of this view.
     return redirect("unit", name, layer_name, secrets.choice(left))
 
 
@@ -188,4 +192,5 @@ def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> 
     key = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True).key
     actions.ask_for_exemplars(actor, layer, number, key)
     address = reverse("unit", args=[name, layer_name, number])
+    # The address keeps the dataset and label that the reader had chosen.
     return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)

@@ -38,6 +38,7 @@ RUNS = 10
 """Newest runs of a unit that its page lists and uses as evidence."""
 LABELS, MAX_LABELS = 10, 1_000
 """Newest labels that it lists, and the maximum if the address says `labels=all`."""
+# JSON columns that this page does not show: not loading them makes the query smaller.
 UNSHOWN = ("options", "limits", "versions")
 MEASURED, CAUSAL = "measured", "causal"
 """The parts of the page that wait for a worker; htmx requests them by these ids."""
@@ -58,6 +59,7 @@ def index(request: HttpRequest) -> HttpResponse:
     rows = [
         {"model": model, "runs": runs.get(model.name, 0), "labelled": labelled.get(model.pk, 0)}
         for model in models
+        # A model that only has circuits has no layer to show.
         if model.layer_count
     ]
     return render(request, "units/index.html", {"models": rows})
@@ -70,6 +72,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """Show the whole page; htmx gets the dataset figures, or the causal check, while a worker computes them."""
     access.require(request)
+    # Circuits are stored as units of a layer of their own, and have their own pages.
     if layer_name == ACTIVATION_LAYER:
         return redirect("circuit-studied", name, number)
     return _render_unit(request, lists.find_layer(name, layer_name, number), number)
@@ -80,6 +83,7 @@ def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) 
     """Ask a worker to change the unit, alone or with others, and measure the effect on the model's output."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = lists.find_layer(name, layer_name, number)
+    # A form may be sent with fields of any length.
     typed = {each: value[:TYPED] for each, value in request.POST.items() if isinstance(value, str)}
     try:
         question = causal.read_question(row, number, typed)
@@ -107,6 +111,7 @@ def _render_unit(
         "worker": worker_status.has_worker(),
         **(_read_measured(request, row, number, names) if row.takes_images else {"exemplar_mean": None}),
     }
+    # htmx polls for one part: the rest of the page is not computed then.
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     asked, may_ask = request.GET.get("causal", ""), role >= Role.RESEARCHER
@@ -177,6 +182,7 @@ def _read_known(
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
     labels = _read_labels(request, layer, number, without_runs=is_hidden)
+    # Without a profile, the threshold of a run serves as the scale.
     if exemplar_mean is None:
         exemplar_mean = next((run.exemplar_mean for run in runs if run.exemplar_mean is not None), None)
     label: Label | None = labels["label"]
@@ -185,6 +191,7 @@ def _read_known(
         known.add(UnitState.LABELLED)
     if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
+    # Functions take no images, so they have no evidence in pictures.
     evidence = read_evidence(runs, label.text if label else "", exemplar_mean) if layer.takes_images else None
     by_run = next((run for run in runs if label and run.pk == label.run_id), None)
     return labels | {
@@ -215,6 +222,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     rows = rows.filter(run=None) if without_runs else rows
     rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__id")
     rows = rows.prefetch_related(fetch_checks())
+    # One more than is shown tells whether there are more.
     labels = list(rows[: most + 1])
     asked = request.GET.get("label", "")
     label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)
@@ -225,5 +233,6 @@ def current(labels: Sequence[Label]) -> Label | None:
     """Return the unit's current label: the first of its newest run, else the newest of all."""
     of_runs = [label for label in labels if label.run]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
+    # Runs may end with several labels: the first is the agent's main one.
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)

@@ -29,12 +29,14 @@ def search(request: HtmxRequest) -> HttpResponse:
     """Show units found by the words of their labels; by meaning once a worker has compared them."""
     names = SystemNameMasker(access.require(request))
     typed = request.GET.get("q", "").strip()[: label_nearness.MAX_WORDS_CHARS]
+    # First, since the worker can answer while the rest of the page is made.
     meant = label_search.find_by_meaning(typed, names)
     context: dict[str, Any] = {"typed": typed, "meant": meant}
     if request.htmx.target == MEANT:
         return render(request, "units/by_meaning.html", context)
     context |= {
         "found": label_search.find_by_words(typed, names),
+        # Without any label the page explains where labels come from, instead of "nothing found".
         "any": Label.objects.exists(),
         "breadcrumbs": [("Units", reverse("units")), ("Units that respond to …", reverse("units-search"))],
     }

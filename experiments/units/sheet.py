@@ -48,6 +48,7 @@ THUMB = (
     ' loading="lazy" decoding="async">'
 )
 BOX = '<input type="checkbox" name="unit" value="{number}" form="choose" aria-label="Choose unit {number}">'
+# Safe strings, because `format_html` would escape plain ones.
 NO_BOX = SafeString("")
 REVIEW = (
     '<span class="tile-review {colour}" title="{words}"><span aria-hidden="true">{mark}</span>'
@@ -105,8 +106,10 @@ def list_legend(
     counts, legend = count_states(layers, colouring.known, colouring.rest), []
     for each in colouring.colours:
         address = given.copy()
+        # Another filter has other pages: start from the first.
         for name in ("state", "page"):
             address.pop(name, None)
+        # The address of the chosen colour lacks it, which turns the filter off.
         if each != wanted.state:
             address["state"] = each.value
         about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == wanted.state}
@@ -160,6 +163,7 @@ def _draw_tile(tile: UnitTile, colouring: Colouring, base: str, near: Mapping[in
         name=f"{tile.number} {tile.name}" if tile.name else f"{tile.number}",
         review=_draw_review(tile.review),
         label=label[:MAX_LABEL],
+        # Side by side there is no form that the boxes could belong to.
         box=NO_BOX if near is not None else format_html(BOX, number=tile.number),
         near=_draw_near(near.get(tile.number) if near else None),
         score="" if tile.r is None else f"r {figure(tile.r)}",

@@ -77,6 +77,7 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     colouring = colour_units(read_scheme(given.get("colour", "")), layer.model, [layer], names)
     wanted = sheet.select_units(given, [layer], colouring, names)
     numbers = sheet.list_numbers(layer, wanted, colouring, facts, SheetFilter.of(given))
+    # By offset: the order depends on scores, so there is no key to continue from.
     some = numbers[filters.start : filters.start + filters.limit]
     tiles = make_tiles([(layer, number) for number in some], facts)
     known, repeats = colouring.known[layer.pk], facts.repeats

@@ -36,6 +36,7 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMask
     look new."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, UnitState]] = {layer.pk: {} for layer in layers}
+    # Hidden places may name layers that are not asked about.
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
 
     def note(layer: int, number: int, state: UnitState) -> None:
@@ -43,9 +44,11 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMask
         if (layer, number) in kept and state != UnitState.DEAD:
             return
         known = found[layer].get(number, UnitState.NEW)
+        # The first state in the order of the enum wins, in whatever order they are found.
         found[layer][number] = min(known, state, key=ORDER.index)
 
     runs = Run.objects.filter(model=model.name, layer__in=ids).order_by().values_list("layer", "unit", "status")
+    # Distinct: a unit may have thousands of runs with the same status.
     for name, number, status in runs.distinct():
         note(ids[name], number, state_of(status))
     labelled = Unit.objects.filter(layer__in=ids.values(), labels__isnull=False).order_by()
@@ -70,6 +73,7 @@ def find_dead_units(layers: Sequence[int]) -> dict[int, set[int]]:
     rows = LayerIndex.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
     for layer, dead_here in rows:
         numbers = set(dead_here or ())
+        # Dead means dead on every dataset.
         found[layer] = found[layer] & numbers if layer in found else numbers
     return found
 

@@ -85,6 +85,7 @@ def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
     adjusted = benjamini_hochberg([p for *_, p in checks])
     return UnitFacts(
         choose_labels(meant, names),
+        # Checks come in ascending order of r, so the best one is kept.
         {place: r for place, r, _ in checks},
         sum(q is not None for q in adjusted),
         sum(is_beyond_chance(r, q) for (_, r, _), q in zip(checks, adjusted, strict=True)),
@@ -109,6 +110,7 @@ def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: 
             facts.reviews.get(layer.pk, {}).get(number),
         )
         for layer, number in places
+        # A loop over one item names the place for the lines above.
         for place in [(layer.pk, number)]
     ]
 
@@ -123,6 +125,7 @@ def _group_by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]
 def _match_places(numbers: Numbers, prefix: str = "") -> Q:
     """Return a filter for rows that lead by `prefix` to one of these units."""
     some = (Q(**{f"{prefix}layer": layer, f"{prefix}number__in": list(n)}) for layer, n in numbers.items() if n)
+    # Starts from a filter that matches nothing: an empty `Q()` would match all rows.
     return reduce(or_, some, Q(pk__in=[]))
 
 
@@ -144,12 +147,14 @@ def choose_labels(meant: Q, names: SystemNameMasker) -> dict[Place, UnitLabel]:
 def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, int, int]:
     """Return the rank of a label; the highest is the unit's current label: the first of its newest run, else the
     newest of all."""
+    # Labels of runs win over others; a lower position is better, hence the sign.
     return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
 def _read_checks(meant: Q, names: SystemNameMasker) -> list[tuple[Place, float, float | None]]:
     """Return place, r and p of the label checks that `meant` selects, best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    # The agent saw the development images, so their r proves nothing.
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
     found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson", "p_value")
     return [((layer, number), r, p) for layer, number, r, p in found if r is not None]
@@ -165,6 +170,7 @@ def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Tile
     ordered = rows.order_by("profile_id", "rank").values_list(*at, *about)
     for layer, number, profile, raw, masked, activation in ordered:
         place = layer, number
+        # Activations over two datasets have no common order: only the first profile's exemplars are shown.
         if profiles.setdefault(place, profile) == profile:
             found.setdefault(place, []).append(TilePicture(raw, masked, activation))
     return found

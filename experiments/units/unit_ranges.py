@@ -10,6 +10,7 @@ def format_ranges(numbers: Iterable[int]) -> str:
     # Ranges keep a plan of 100,000 units to a few bytes.
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
+        # Numbers ascend, so only the last range can grow.
         if found and number == found[-1][1] + 1:
             found[-1][1] = number
         else:

@@ -165,6 +165,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete it with its deliveries."""
     actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
     actions.delete(actor, row)
+    # The row in memory still has its name.
     messages.success(request, f"The {row} is deleted.")
     return redirect("settings-webhooks")
 

@@ -90,6 +90,7 @@ def _make_texts(opinion: Opinion) -> list[SearchText]:
             run, texts = opinion.thread.run, [opinion.text]
             fields = {"seq": opinion.thread.seq or 0, "time": opinion.edited or opinion.created}
         case Review():
+            # A review that is taken back becomes a draft, and its passages go.
             is_read = opinion.state == ReviewState.SUBMITTED
             run, texts = opinion.item.run, [opinion.corrected_label, opinion.note] if is_read else []
             fields = {"time": opinion.submitted or opinion.saved}
@@ -148,6 +149,7 @@ def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
 def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set[int] | None, **_: Any) -> None:
     """Index changed tags. `reverse`: the row was given tags, rather than the tag rows."""
     if action in CHANGES:
+        # A cleared relation sends no keys.
         for row in [instance] if reverse else model.objects.filter(pk__in=pk_set or ()):
             _keep_tags(row)
 

@@ -28,6 +28,7 @@ def plot_samples(
     """Plot output by input; None unless a sample has two numbers. Outliers are drawn at the edge, and the note
     counts them. After the end also the truth and the values of the answer's code. `linked`: dots link to their
     experiment."""
+    # 1. Points, and the axes that hold nearly all of them.
     measured = [each for each in found.samples if each.place]
     places = [each.place for each in measured if each.place]
     if not places:
@@ -36,6 +37,7 @@ def plot_samples(
     across = fit_axis([x for x, _ in (*places, *truth)], shape.left, shape.edge)
     low, high = _find_span([y for _, y in (*places, *truth)])
     upwards = fit_axis([low, high], shape.floor, shape.top, lines=5)
+    # 2. Lines below the dots: intervals, truth, predictions, answer.
     plot = _open_plot(shape, across, upwards, f"{len(places):,} samples of the function: output by input")
     plot.name_axes("input" if shape is _LARGE else "", "output")
     _mark_intervals(plot, found)
@@ -44,8 +46,10 @@ def plot_samples(
         _add_curve(plot, _list_predictions(found, fit), fit.kind, fit.short)
     _add_curve(plot, answer, _ANSWER, ANSWERED)
     # Count from the newest sample, so that it is always among those drawn.
+    # The double minus rounds up.
     every = -(-len(measured) // most)
     _add_samples(plot, found, measured[::-1][::every][::-1], linked=linked)
+    # 4. What is left out, and the table.
     outside = sum(not upwards.low <= y <= upwards.high for _, y in places)
     plot.note = _describe_left_out(every, outside)
     plot.table = _tabulate(found.score.inputs) if found.score and found.score.inputs else None

@@ -84,6 +84,7 @@ class FunctionEvidence:
     @cached_property
     def names(self) -> Sequence[str]:
         """Return the hypotheses that made predictions, those of the newest experiment last."""
+        # The last ones: older hypotheses may have been refuted since.
         return list(dict.fromkeys(name for each in self.samples for name in each.sample.predictions))[-len(KINDS) :]
 
     @property
@@ -104,6 +105,7 @@ class FunctionEvidence:
 def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
     """Read all experiments, or the `newest` so many: at most 2,000 samples of each."""
     results = run.events.filter(kind="result").order_by("-seq")
+    # Newest first from the database, in order for the reader.
     chosen = list(results if newest is None else results[:newest])[::-1]
     samples = [each for event in chosen for each in _list_samples(event.content)]
     return FunctionEvidence(run, samples, _find_exceptions(run), _read_score(run))
@@ -111,6 +113,7 @@ def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
 
 def _read_score(run: Run) -> FunctionScore | None:
     """Return how right the conclusion is, with the truth; None until the run has ended."""
+    # The score is part of the last event, with the truth that the row lacks.
     last = run.events.filter(seq=run.last_seq).first() if run.score else None
     return last.content.score if last and isinstance(last.content, Ended) else None
 

@@ -36,6 +36,7 @@ class Scale:
     def strength(self, value: float) -> str:
         """Return the strength of a dot: strong at the exemplar threshold or above, weak below a quarter of the
         scale."""
+        # Without a threshold, the top quarter counts as strong.
         if value >= (self.exemplar_mean if self.exemplar_mean is not None else self.high * 0.75):
             return "strong"
         return "middle" if value > self.low + (self.high - self.low) / 4 else "weak"
@@ -87,12 +88,15 @@ def fit_axis(values: Iterable[float | None], start: float, end: float, unit: flo
     """
     known = [each / unit for each in values if each is not None and math.isfinite(each) and abs(each) < MAX_VALUE]
     low, high = min(known, default=0.0), max(known, default=1.0)
+    # Zero is included unless it would leave more than half of the axis empty.
     low, high = (0.0 if 0 < low < 0.6 * high else low), (0.0 if 0.6 * low < high < 0 else high)
+    # All values equal: any step will do.
     step = round_step((high - low) / lines or 0.2)
     first, last = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     # Slightly negative values, such as noise around zero, would get a whole empty step.
     if low < 0 < high and -low < 0.25 * step:
         first = low
+    # A single value still gets an axis of one step.
     return Axis(first * unit, (last if last > first else first + step) * unit, start, end, step * unit)
 
 

@@ -48,12 +48,14 @@ def draw_bars(
     sums = [sum(each.values[place] for each in series) for place in range(len(names))]
     tallest = sums if stacks else [value for each in series for value in each.values]
     plot = _start(names, [0.0, *tallest], label, "bars", shape, x_title, y_title, tell)
+    # A bar fills 76 % of its column, 12 % stay free on each side.
     room = 0.76 if stacks else 0.76 / max(len(series), 1)
     for place, name in enumerate(names):
         reached = 0.0
         for number, each in enumerate(series):
             value, left = each.values[place], place + 0.12 + (0 if stacks else number * room)
             words = f"{name}{f', {each.name}' if len(series) > 1 else ''}: {tell(value)}"
+            # A bar of height 0 would still be a mark to step through.
             if value:
                 link = each.links[place] if each.links else ""
                 plot.add_bar(left, left + room, reached, reached + value, each.kind, words, link)

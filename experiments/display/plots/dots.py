@@ -79,6 +79,7 @@ def draw_columns(groups: Sequence[ValueGroup], label: str, x_title: str, y_title
 def activation_plot(values: Sequence[tuple[int, float, str]], scale: Scale) -> Plot:
     """Draw the small plot beside a transcript, of (round, activation, title) triples sorted by round."""
     groups = [(number, list(group)) for number, group in groupby(values, key=itemgetter(0))]
+    # Of many columns, the word would not fit.
     names = [f"round {number}" if len(groups) < 5 else str(number) for number, _ in groups]
     label = f"Activations of {len(values)} image{'s' * (len(values) != 1)} by round"
     plot = Plot.of_columns(names, [scale.low, scale.high], label, SMALL)

@@ -55,6 +55,7 @@ def draw_groups(
         return None
     top = 20 if level else 6
     shape = PlotShape(WIDTH, top + (HEAD + STRIP) * len(shown) + 38, 8, 12, top, 38)
+    # The axis includes the level, which may lie beyond all values.
     values = [value for each in shown for value in each.numbers] + list(span or ()) + ([level.value] if level else [])
     x = fit_axis(values, shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(shown), shape.top, shape.floor), label, "groups")
@@ -88,9 +89,11 @@ def _draw_strip(plot: Plot, group: ValueGroup, top: float, most: int) -> None:
 
 
 def _draw_dots(plot: Plot, group: ValueGroup, middle: float, most: int) -> None:
+    # Highest first: the first mark that the keyboard reaches is the strongest.
     values = sorted(group.values, key=lambda each: -each.value)
     is_whole = len(values) <= most
     if not is_whole:
+        # Places from the first to the last: both extremes are drawn.
         step = (len(values) - 1) / (most - 1)
         values = [values[round(place * step)] for place in range(most)]
     size, look = next((size, look) for up_to, size, look in SIZES if len(values) <= up_to)
@@ -115,6 +118,7 @@ def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]
     """
     found: list[Text] = []
     high = [each.along for each in stacks if len(each.places) * size > STRIP - 2 * PILE_HEIGHT]
+    # Where the last label ends.
     told = -math.inf
     for stack in stacks:
         words = f"{TIMES} {stack.count}"
@@ -129,6 +133,7 @@ def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]
             before = (-each for each in reversed(high) if each < stack.along)
             at = -_step_past(before, size - stack.along, room, size)
             found.append(Text(at, y, words, "end", "pile"))
+            # A label at the left of its stack may cover those that follow: none of them gets one.
             told = math.inf
     return found
 

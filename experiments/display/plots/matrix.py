@@ -47,6 +47,7 @@ def draw_matrix(
             if cell:
                 kind = "shade-none" if cell.value is None else f"shade-{_shade(cell.value)}"
                 plot.add_bar(column + 0.02, column + 0.98, row + 0.97, row + 0.03, kind, cell.words, cell.link)
+                # `add_bar` knows no text, and marks are frozen.
                 plot.bars[-1] = replace(plot.bars[-1], text=cell.text)
     texts = [(name, *(cell.text if cell else "" for cell in cells[row])) for row, name in enumerate(row_names)]
     plot.table = PlotTable((y_title or "Row", *column_names), texts)
@@ -55,6 +56,7 @@ def draw_matrix(
 
 def _shade(value: float) -> str:
     step = min(int(abs(value) * SHADES), SHADES - 1)
+    # Around zero both signs share one shade.
     return f"below-{step}" if value < 0 and step else str(step)
 
 

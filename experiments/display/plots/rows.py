@@ -52,6 +52,7 @@ def draw_intervals(
 ) -> Plot | None:
     """Draw a dot and a whisker for each row, largest first; None without rows. `level`: a value with which all are
     compared; `counts`: adds n beside each name."""
+    # 1. Rows, their names, and the size that these need.
     known = [each for each in rows if math.isfinite(each.value)]
     if not known:
         return None
@@ -62,6 +63,7 @@ def draw_intervals(
     shape = PlotShape(WIDTH, 10 + row_height * len(known) + bottom, _measure_names(names), 18, 10, bottom)
     values = [each for row in known for each in (row.value, row.low, row.high)]
     x = fit_axis([*values, level], shape.left, shape.edge)
+    # 2. Axis, level, and a dot with a whisker for each row.
     plot = Plot(shape, x, Axis(0, len(known), shape.top, shape.floor), label, "intervals")
     plot.name_axes(x_title)
     plot.add_ticks_below()
@@ -73,6 +75,7 @@ def draw_intervals(
         if row.low is not None and row.high is not None:
             plot.lines.append(PlotLine(x.at(row.low), x.at(row.high), y, y, f"whisker {row.kind}"))
         plot.add_dot(x.at(row.value), y, row.kind, row.words, row.link, row.picture)
+    # 3. The same as a table, without a column of n if none is known.
     cells = [(row.name, row.value, _format_interval(row.low, row.high), row.n) for row in known]
     columns = ("Name", x_title or "Value", interval, "n")
     if all(row.n is None for row in known):
@@ -132,6 +135,7 @@ def draw_waterfall(
     row_height = ROW - 2
     names = [[row.name[:NAME_CHARS]] for row in rows]
     shape = PlotShape(WATERFALL, 10 + row_height * len(rows) + 40, _measure_names(names), 18, 10, 40)
+    # A run of no time at all still needs an axis.
     x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
     plot.name_axes(x_title)

@@ -47,6 +47,7 @@ def page_address(name: str) -> str:
 def bundle(parser: template.base.Parser, _: template.base.Token) -> BundleNode:
     """Replace the links to style sheets and scripts between `{% bundle %}` and `{% endbundle %}` by one of each."""
     inner = parser.parse(("endbundle",))
+    # The end tag itself, which `parse` leaves.
     parser.delete_first_token()
     return BundleNode(inner)
 

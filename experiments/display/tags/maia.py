@@ -77,6 +77,7 @@ def remedy_box(text: str) -> dict[str, Any]:
 @register.inclusion_tag("display/gauge.html")
 def gauge(value: float, limit: float | None) -> dict[str, Any]:
     """Show how much of a limit is used; nothing without a limit."""
+    # A run may exceed its limit by its last reply.
     share = min(value / limit, 1.0) * 100 if limit else None
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
 

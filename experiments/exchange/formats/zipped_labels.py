@@ -51,6 +51,7 @@ class _ZippedLabels(LabelFile):
                     self.skip(error)
 
     def _read_dataset(self, archive: Archive) -> Iterator[LabelLine]:
+        # Unpacked to a file: the reader of labels reads files several times.
         with tempfile.NamedTemporaryFile(prefix="maia-labels-") as part:
             for chunk in archive.chunks(LABELS_MEMBER, _MAX_LINES):
                 part.write(chunk)

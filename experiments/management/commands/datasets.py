@@ -67,6 +67,7 @@ def remove_dataset(options: dict[str, Any]) -> str:
     from workers.jobs import registration
 
     row = registration.get_dataset(options["name"])
+    # Datasets of the registry and of settings would come back at the next start of a worker.
     if row.added is None:
         raise CommandError(f"{row.key} belongs to the installation and stays.")
     row.delete()
@@ -77,6 +78,7 @@ def list_datasets(as_json: bool) -> str:
     """List the recorded datasets of workers and users, checked again."""
     from workers.jobs import catalogue
 
+    # Files may have come or gone since a worker last looked.
     for key in catalogue.dataset_keys():
         catalogue.write_dataset(key)
     found = [_describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]

@@ -15,6 +15,7 @@ from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from workers.record.figures import figure
 
+# Another status than 1, so that scripts can tell a failing program from a failing command.
 FAILED = 3
 """Exit status if the program itself failed: its result is printed anyway."""
 
@@ -41,6 +42,7 @@ class Command(FetchingCommand):
         if advice := compatibility.advise(spec.model, options["toolset"]):
             self.stderr.write(advice)
         named = {name: options[name] for name in ("seed", "seconds", "toolset")}
+        # Nothing is kept: the result of a program is printed, never stored.
         with line.until_ctrl_c(""):
             result = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
         self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else _format_result(result))

@@ -49,6 +49,7 @@ class Command(PreparedCommand):
             try:
                 taken = _import_file(path, owner, typed, line)
             except CommandError as error:
+                # Of many files, one that is refused does not hold up the others; Ctrl+C does.
                 if not many or error.returncode == STOPPED:
                     raise
                 failed += 1
@@ -85,9 +86,11 @@ def _importer(name: str | None) -> User:
 def _describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """Return the kind of a file, and its description. Raises CommandError for other files, or if data are missing."""
     if path.is_dir():
+        # MAIA itself writes a folder for each run: name the transcripts in it.
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
         raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")
     kind = KINDS.get(path.suffix.lower())
+    # Labels may come as .json too: a source is what only labels have.
     if kind == ImportKind.HISTORY and typed["source"]:
         kind = ImportKind.LABELS
     if kind is None:

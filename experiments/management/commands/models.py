@@ -60,6 +60,7 @@ def remove_model(name: str) -> str:
     """Remove a model. Raises CommandError for one that was not added."""
     from workers.jobs import plugin_keys
 
+    # A model may be named as it was added: by key, by folder, or by its id on the hub.
     row = VisionModelRow.objects.filter(
         name__in=[name, plugin_keys.make_absolute(name), f"hf:{name}"], added__isnull=False
     ).first()

@@ -40,6 +40,7 @@ def ask_units(team: Team) -> None:
     for layer, unit in _take_some(UNITS, team):
         ask(team.researcher, "describe", TOYBOX, layer, unit)
     team.settle()
+    # After the runs have ended: only then is there an answer to comment on.
     write(team.researcher, list_answers(team.researcher).first(), "The first label holds on images it never saw.")
 
 
@@ -58,6 +59,7 @@ def ask_neurons(team: Team) -> None:
 def sweep_layer(team: Team) -> None:
     """Sweep some units of one layer, drawn at random; exemplars of all of them."""
     layer = Layer.objects.select_related("model").get(model__name=TOYBOX, name="layer4")
+    # Exemplars of a whole layer take minutes.
     if not team.small:
         units.ask_for_layer(team.researcher, layer, TOYBOX)
     name = "A first look at layer4"
@@ -66,6 +68,7 @@ def sweep_layer(team: Team) -> None:
     sample = 1 if team.small else 8
     given = QueryDict(mutable=True)
     given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(sample)})
+    # The scripted agent is free and needs no network.
     given.update({"seed": "5", "agent": "scripted", "task": tasks.DEFAULT_TASK})
     sweeps.start(team.researcher, NewSweep(given, SystemNameMasker(team.researcher.person)))
 
@@ -99,6 +102,7 @@ def ask_again(team: Team) -> None:
 
 def ask(actor: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
     """Ask for the run as the form New run would; return the existing one if this person has asked before."""
+    # Runs of sweeps and evaluations are no questions of a person.
     asked = Run.objects.filter(
         owner=actor.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None
     )

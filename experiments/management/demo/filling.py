@@ -58,6 +58,7 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
     try:
         diary = Diary(state)
         diary.write()
+        # The first worker writes the catalogue; before that there is nothing to ask about.
         _wait_until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
         team = admit_team(owner, settle, small=small)
         for place, scene in enumerate(WEEK, 1):
@@ -67,9 +68,11 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
             began = diary.begin(scene.words)
             scene.play(team)
             settle()
+            # After all work has ended: rows that are written later would keep today's date.
             move_back(began, day_before(scene.days, scene.hour))
             diary.end(scene.words)
     finally:
+        # The thread's own connection, which Django closes only after requests.
         connection.close()
 
 

@@ -19,6 +19,7 @@ def state_folder(state: Path) -> Iterator[None]:
     # Opened to append: a start that is refused must not empty the file of the one that runs.
     with (state / "up.lock").open("a+") as lock:
         try:
+            # The kernel releases it when the process ends, however that happens.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)

@@ -20,6 +20,7 @@ from experiments.management.supervisor.processes import Child
 
 def web(port: int) -> Child:
     """Return the ASGI server of pages, API and WebSockets."""
+    # The loopback address only: other machines must not reach a site without TLS.
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
     quiet = ["--log-level", "warning", "--no-access-log"]
     bounded = ["--ws-max-size", "4096", "--http", "maia_web.http_protocol:TimedHeaders"]
@@ -43,6 +44,7 @@ def workers(count: int, threads: int) -> list[Child]:
 
 
 def _worker(name: str, threads: int, *own: tuple[str, str]) -> Child:
+    # Names of workers must differ, hence the number in `name` and the host in "%h".
     options = ["--concurrency", str(threads), "--queues", "long,recovery", "--hostname", f"{name}@%h"]
     alone = ["--without-gossip", "--without-mingle"]  # no other worker needs to be known at the start
     words = ["celery", "--quiet", "--app", "maia_web", "worker", *options, *alone]
@@ -83,6 +85,7 @@ def web_answers(port: int) -> bool:
 def worker_answers() -> bool:
     """True if a worker answers over Redis."""
     try:
+        # A short wait, since the caller asks again.
         return bool(current_app.control.ping(timeout=0.5))
     except (OperationalError, RedisError, OSError):
         return False
@@ -118,6 +121,7 @@ def redis(folder: Path) -> Child:
     """Return a private Redis, whose output is shown only if it dies."""
     # Only this user may open the socket, and there is no port, which any user of the machine could reach.
     private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
+    # Nothing is written to disk: what matters is in the database.
     empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
     server = shutil.which("redis-server")
     if not server:

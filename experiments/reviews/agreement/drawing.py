@@ -32,12 +32,14 @@ def draw_reviewers(rated: Ratings, names: Mapping[int, str]) -> Plot | None:
 
     A cell has no colour if the two share too few items. None with fewer than two reviewers.
     """
+    # NaN compares as false, so missing ratings are not counted.
     items = {each: int((rated.table[:, place] >= 0).sum()) for place, each in enumerate(rated.reviewers)}
     shown = sorted(rated.reviewers, key=lambda each: (-items[each], names[each]))[:MAX_REVIEWERS]
     if len(shown) < 2:
         return None
     called = [names[each] for each in shown]
     cells = [
+        # Kappa is symmetric: half of the matrix says all.
         [_pair_cell(rated, one, other, names) if place < row else None for place, other in enumerate(shown[:-1])]
         for row, one in enumerate(shown)
     ]

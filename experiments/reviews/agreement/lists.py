@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     """Return the submitted reviews that count for this user, who may see the agreement."""
     may_review = blindness.queues_of(user).filter(pk=queue.pk).exists()
+    # An admin who may still review must not learn what others gave.
     sees_all = role_of(user) == Role.ADMIN and not may_review
     unblinded = Review.objects.exclude(item__run__in=blindness.list_blinded_runs(user))
     rows = unblinded if sees_all else blindness.list_visible_reviews(user)
@@ -101,5 +102,6 @@ def list_rows(ids: Sequence[int], reviews: QuerySet[Review]) -> list[ItemRow]:
     of_item: dict[int, list[Review]] = defaultdict(list)
     for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
         of_item[review.item_id].append(review)
+    # In the order of the keys, which the query of the rows does not keep.
     found = [(rows[pk], of_item[pk]) for pk in ids if pk in rows]
     return [ItemRow(item, opinions, opinions, mine=None, hears=False) for item, opinions in found]

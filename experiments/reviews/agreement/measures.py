@@ -22,6 +22,7 @@ MIN_RELIABLE_ITEMS = 30
 """Below this number of items, a page warns that an estimate can be far off."""
 MIN_INTERVAL_ITEMS = 5
 """Below this number of items, there is no interval."""
+# A fixed seed: a page that is opened twice shows the same interval.
 SEED, MAX_RESAMPLES, MIN_RESAMPLES, WORK = 20111, 999, 199, 1_000_000
 """Of the bootstrap. `WORK` bounds resamples times items, so large queues get fewer resamples."""
 LOST = 0.05
@@ -71,6 +72,7 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Agreemen
         import krippendorff
 
         some = counts[items]
+        # The library raises an error for ratings of a single value.
         if (some.sum(axis=0) > 0).sum() < 2:
             return UNDEFINED
         return float(
@@ -95,6 +97,7 @@ def fleiss_kappa(ratings: Ratings) -> AgreementEstimate:
     even = counts[opinions == raters]
     if len(even) < 2:
         return AgreementEstimate(n=len(even), why=UNEVEN)
+    # P_i of Fleiss (1971): agreeing pairs over all pairs of an item.
     agreeing = ((even**2).sum(axis=1) - raters) / (raters * (raters - 1))
 
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
@@ -116,6 +119,7 @@ def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = Tr
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         x, y = first[items], second[items]
         if ratings.line.level == "nominal":
+            # Values that only the other reviewer gave add nothing, since one factor is 0.
             chance = sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
             return _disagreement_ratio(np.mean(x != y, axis), 1 - chance)
         expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
@@ -135,6 +139,7 @@ def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
 
 def _disagreement_ratio(observed: Numbers, expected: Numbers) -> Numbers:
     """Return 1 - observed / expected disagreement, or `UNDEFINED` if none is expected."""
+    # Sums of floats: what should be 0 may be slightly above it.
     known = expected > 1e-12
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
@@ -161,6 +166,7 @@ def estimate_interval(n: int, statistic: Statistic) -> tuple[float, float] | tup
         method="percentile",
         rng=np.random.default_rng(SEED),
     )
+    # SciPy's own interval would include the marks of undefined resamples.
     values = found.bootstrap_distribution[found.bootstrap_distribution < UNDEFINED]
     if len(values) < (1 - LOST) * len(found.bootstrap_distribution):
         return None, None

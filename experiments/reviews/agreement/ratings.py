@@ -78,6 +78,7 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     """Return the ratings on each criterion. One query."""
     names = [line.name for line in LINES]
     rows = list(reviews.order_by().values_list("item_id", "reviewer_id", *names))
+    # Sorted: equal reviews give equal tables, which the cache recognises.
     items = {item: place for place, item in enumerate(sorted({row[0] for row in rows}))}
     people = tuple(sorted({row[1] for row in rows}))
     places = {person: place for place, person in enumerate(people)}
@@ -85,6 +86,7 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     for item, person, *given in rows:
         for name, value in zip(names, given, strict=True):
             if value not in (None, ""):
+                # Verdicts are words; their places stand for them, without an order.
                 rating = ReviewVerdict.values.index(value) if name == VERDICT else value
                 tables[name][items[item], places[person]] = rating
     return {line.name: Ratings(line, tables[line.name], people) for line in LINES}

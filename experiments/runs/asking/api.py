@@ -70,6 +70,7 @@ class RunIn(Body):
 def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Checked as on the page New run. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
+    # The form has the limits among its fields, the API in an object of their own.
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
     return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 

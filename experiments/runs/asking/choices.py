@@ -26,12 +26,14 @@ EARLIER = 3
 def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, Any]:
     """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
     its error."""
+    # 1. The model: the chosen one, else toybox, else the first.
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:
         return {"models": [], "waiting": worker_status.has_worker(), "looking": notify.read_report("catalogue")}
     wanted = [values.get("model"), compatibility.TOYBOX]
     model = next((each for name in wanted for each in there if each.name == name), there[0])
+    # 2. Its layer, and what suits the model.
     layers = list(model.layers.all())
     layer = next((each for each in layers if each.name == values.get("layer")), None) or _find_circuits(model, values)
     layer = layer or _suggest_layer(layers, values)
@@ -39,6 +41,7 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     datasets = list(Dataset.objects.all())
     dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
+    # 3. The unit and the task.
     unit = read_unit(layer, values, dataset, names)
     task = tasks.find_task(str(values.get("task") or tasks.DEFAULT_TASK)).key
     asked = {**values, **chosen, "model": model.name, "task": task}
@@ -58,6 +61,7 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
         "tasks": tasks.TASKS.values(),
         "before": {name: values.get(name, "") for name in BEFORE},
         "advice": explain_choice(asked, unit.get("numbers", [])),
+        # With an invalid unit, the estimate is still that of one run.
         "estimate": estimate(asked, len(unit.get("numbers", [])) or 1),
         "asked_circuit": choose_circuit(layer, unit.get("number"), values.get("circuit")),
         **unit,
@@ -124,6 +128,7 @@ def read_unit(
     }
     if not layer.takes_images:
         return context
+    # A function needs no images; anything else has no exemplars without a dataset.
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}

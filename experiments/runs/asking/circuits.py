@@ -32,6 +32,7 @@ class ChosenCircuit:
 
 def place_circuit(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return model, layer and unit of the named circuit, if no unit is named. Raises InvalidInput."""
+    # A unit that is named is the one of these members: the form was opened with it.
     if not values.get("circuit") or values.get("unit") not in (None, ""):
         return {}
     row = _read_circuit(values["circuit"])

@@ -26,6 +26,7 @@ def follow(values: dict[str, Any]) -> dict[str, Any]:
     shown = values.get("shown_model", values.get("model"))
     moved = (_follow_model(values) if values.get("model") != shown else {}) or _follow_task(values)
     model = str(moved.get("model", values.get("model")) or "")
+    # Only for another model: what the user chose for this one stays.
     return moved | (compatibility.find_matching_plugins(model) if model != shown else {})
 
 
@@ -53,8 +54,10 @@ def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
     layer = find_chosen_layer(values)
     if layer is None or not values.get("shown_task") or task == shown:
         return {}
+    # Where the user was before a task led elsewhere.
     home = _find_home(values, layer, shown)
     target, at_home = _find_own_layer(task, str(home["model"])), find_chosen_layer(home)
+    # The task needs another layer than the user's own.
     if target and not (at_home and at_home.kind == target.kind):
         found = {"model": target.model.name, "layer": target.name, "unit": "0"}
         return found | {f"{name}_before": home[name] for name in _PLACE}

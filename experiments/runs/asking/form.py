@@ -161,6 +161,7 @@ class QueryForm(LiveForm, LimitFields):
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
     def __init__(self, data: Mapping[str, Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        # Before `super().__init__`, which takes the data that `_place_circuit` returns.
         self._circuit_problem = ""
         self._chosen: ChosenCircuit | None = None
         super().__init__(self._place_circuit(data), *args, **kwargs)
@@ -191,6 +192,7 @@ class QueryForm(LiveForm, LimitFields):
             return data
 
     def clean_seed(self) -> int:
+        # An empty field is the default seed.
         return self.cleaned_data["seed"] or 0
 
     def clean(self) -> dict[str, Any]:
@@ -201,13 +203,16 @@ class QueryForm(LiveForm, LimitFields):
                 self.errors.pop(name, None)
             self.add_error("circuit", self._circuit_problem)
             return data
+        # 1. Each part by itself.
         self._look_at_availability()
         self._find_unit(data)
         self._match_task(data)
+        # 2. Parts together.
         backbone = data.get("backbone", "")
         toolset, model = data.get("toolset", compatibility.TOYBOX), data.get("model", "")
         if problem := compatibility.explain_incompatibility(backbone, toolset, model):
             self.add_error("backbone", problem)
+            # Without a usable backbone there is no price to ask for.
             backbone = ""
         data["backbone_model"] = compatibility.model_of(backbone, data.get("backbone_model", ""))
         # Without a known price a limit of the cost cannot be enforced: a person confirms that the run may do without.
@@ -254,6 +259,7 @@ class QueryForm(LiveForm, LimitFields):
     def run(self, owner: User) -> Run:
         """Return the run that a valid form asks for, unsaved; `runs.actions` saves it."""
         data = self.cleaned_data
+        # Defaults are left out, so that equal queries have equal options.
         options = {name: data[name] for name in OPTIONS if data[name]}
         options |= self._chosen.options if self._chosen else {}
         return draft_run(
@@ -273,6 +279,7 @@ def find_layer(model: str, layer: str) -> Layer:
     if not found.available:
         raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
+    # Circuits are studied as units of a layer that no list shows.
     place = place or Layer.with_circuits.filter(model=found, name=layer, kind=CIRCUIT).first()
     if place is None:
         names = join_names(found.layers.values_list("name", flat=True))

@@ -73,5 +73,6 @@ def _select(form: QueryForm, shown: Mapping[str, Any]) -> None:
     rows |= {"layer": shown["layer"].name} if shown["layer"] else {}
     rows |= {"dataset": shown["dataset"].key} if shown["dataset"] else {}
     form.initial = {**(form.initial or {}), **rows}
+    # A bound form draws its data, not its initial values.
     if form.is_bound:
         form.data = {**{name: form.data[name] for name in form.data}, **rows}

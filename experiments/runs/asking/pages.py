@@ -49,6 +49,7 @@ def page(request: HtmxRequest) -> HttpResponse:
         if "look" in request.POST:  # without JavaScript: what suits what was chosen
             looked = _look_again(request.POST, names)
             return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=looked), looked))
+        # Several units are a sweep, whose form has the last word.
         if address := sweep_address(request.POST.dict(), names):
             return redirect(address)
         try:
@@ -107,6 +108,7 @@ def _suggest_question(values: Mapping[str, Any], names: SystemNameMasker) -> str
 
 def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
     """Return the selection with what suits it: a question too, unless a person wrote one."""
+    # One value for each field: the form has no field with several.
     values: dict[str, Any] = given.dict()
     values |= follow(values)
     layer, units = find_chosen(values, names)
@@ -115,6 +117,7 @@ def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
         values |= {
             name: fallback[name] for name in ("layer", "unit") if name in fallback and (layer is None or name == "unit")
         }
+    # A question that is still the suggested one follows the selection.
     if _format_value(values.get("question")) in ("", _format_value(values.get("suggested"))):
         values["question"] = _suggest_question(values, names)
     return values
@@ -132,6 +135,7 @@ def _describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any
         return {}
     # A browser sends nothing of a box that is not ticked
     was, now = forms.copy_values(parent), {"ablation": "", **dict(values.items())}
+    # The unit as a number, so that "7" and its name are no difference.
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))

@@ -27,6 +27,7 @@ NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
 
 def find_stray_unit(question: str, units: Sequence[int]) -> str:
     """Return a warning if a question names other units than those selected; "" otherwise."""
+    # Only "unit 7": other numbers in a question may mean anything.
     named = NAMED_UNIT.findall(question)
     if not named or not units:
         return ""

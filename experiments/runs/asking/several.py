@@ -85,13 +85,16 @@ def sweep_address(values: Mapping[str, Any], names: SystemNameMasker) -> str:
     layer, units = find_chosen(values, names)
     if layer is None or not units:
         return ""
+    # "all" means a sweep, even over a layer of one unit.
     if len(units) == 1 and not _read_phrase(str(values.get("unit", "")), layer):
         return ""
     filled = QueryDict(mutable=True)
+    # Through the address: the sweep's form checks everything again.
     filled.update({name: str(values[name]) for name in _SAME if values.get(name)})
     filled.update({name: str(values.get(name, usual)) for name, usual in DEFAULT_LIMITS.items()})
     backbone, model = str(values.get("backbone") or ""), str(values.get("backbone_model") or "")
     filled["agent"] = f"{backbone}:{model}" if model else backbone
+    # A whole layer needs no list, which may be too long for an address.
     if len(units) == layer.units:
         filled["choose"] = "layers"
     else:

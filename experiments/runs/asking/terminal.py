@@ -17,6 +17,7 @@ _TICKS = ("ablation", "unpriced")
 def command_line(values: dict[str, Any]) -> str:
     """Return the command that asks the same on the terminal, without values that are its defaults."""
     words = ["python", "manage.py", "investigate"]
+    # 1. The system.
     named = ("circuit",) if values.get("circuit") else ("model", "layer", "unit")
     for name in named:
         words += [f"--{name}", str(values.get(name) or "0")]
@@ -35,6 +36,7 @@ def command_line(values: dict[str, Any]) -> str:
     question = " ".join(str(values.get("question") or "").split())
     if question:
         words += ["--question", question]
+    # Quoted for a shell: a question may hold any character.
     return shlex.join(words)
 
 
@@ -45,6 +47,7 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
         body["circuit"] = parse_number(str(values["circuit"]))
     else:
         body |= {name: str(values.get(name) or "") for name in ("model", "layer")}
+    # On one line, as the request is shown.
     body["question"] = " ".join(body["question"].split())
     if "circuit" not in body:
         unit = str(values.get("unit") or "0")

@@ -76,6 +76,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
     ("Created by", "text", lambda run: run.owner.get_username()),
+    # Both: two runs may have failed for different reasons.
     ("Status", "status", lambda run: (run.status, run.reason)),
     ("Labels", "labels", lambda run: run.labels),
     ("Check", "check", lambda run: run.label_check and (run.label_check.status, run.label_check.pearson)),
@@ -98,6 +99,7 @@ def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[Compariso
     the baseline's."""
     names, seen = SystemNameMasker(viewer), verdicts.find_verdicts(runs, viewer)
     facts = [
+        # System and verdict depend on the viewer, so they are not among the constant lines.
         *FACTS[:2],
         ("System", "system", names.of),  # not every viewer may see the name
         *FACTS[2:],

@@ -40,6 +40,7 @@ def draw_activations(runs: Sequence[Run]) -> Plot | None:
     """Draw a strip of dots for each run that logged images, and a line if all have one exemplar threshold."""
     values = _list_values(runs)
     groups = [ValueGroup(f"Run {run.pk}", f"part-{place % 6}", values[run.pk]) for place, run in enumerate(runs)]
+    # Runs on one unit and dataset share a threshold; others get a mark on each strip.
     thresholds = {run.exemplar_mean for run in runs}
     one = next(iter(thresholds)) if len(thresholds) == 1 else None
     level = Level(one, "Exemplar threshold") if one is not None else None
@@ -81,6 +82,7 @@ def _mark_thresholds(plot: Plot, runs: Sequence[Run]) -> None:
 
 def read_images(runs: Sequence[Run]) -> list[ImageRow]:
     """Return rows of exemplars that the runs looked at, and of the strongest images that they made; no empty rows."""
+    # One scale for all, so that bars can be compared from run to run.
     ends = [run.best_activation for run in runs]
     scales = {run.pk: Scale.of([*ends, *(each.exemplar_mean for each in runs)], run.exemplar_mean) for run in runs}
     found = []

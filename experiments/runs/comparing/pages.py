@@ -59,6 +59,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> dict[str, Any]:
     """Return one page of the rounds, and how many of its rounds are left out."""
     count = max(run.rounds for run in runs)
+    # The double minus rounds up.
     pages = max(1, -(-count // comparison.ROUNDS))
     number = parse_key(asked)
     # An address past the end shows the last page, and says so.

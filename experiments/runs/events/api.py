@@ -91,6 +91,7 @@ def list_events(
     reader = Reader(request, pk, asked.after, asked.limit)
     batch = reader.read()
     response["Cache-Control"] = "no-store"
+    # Nothing to wait for: a plain answer.
     if batch.items or batch.over or not asked.wait:
         return batch
     return StreamingHttpResponse(

@@ -80,6 +80,7 @@ class SharedUpdates:
     def hear(self, bell: str) -> float:
         """Return when this bell was first heard here: earlier readings may lack the event it announces."""
         heard = self._bells.setdefault(bell, time.monotonic())
+        # Dictionaries keep the order of insertion: the first bell is the oldest.
         while len(self._bells) > MAX_BELLS:
             self._bells.pop(next(iter(self._bells)), None)
         return heard
@@ -105,6 +106,7 @@ class SharedUpdates:
         same = (reading.asked, reading.hidden)
         others = [each for each in self._kept.pop(place, []) if (each.asked, each.hidden) != same]
         self._kept[place] = [reading, *others][:MAX_VARIANTS]
+        # `pop` above and the assignment put the newest place last.
         for oldest in list(self._kept)[:-MAX_KEPT]:
             self._kept.pop(oldest, None)
 

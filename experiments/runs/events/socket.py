@@ -48,6 +48,7 @@ def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
     """Return the next events, and the parts of the page that sum the run up, with the names that a viewer may read.
     Raises Run.DoesNotExist."""
     run = visible_to(Run.objects.all()).get(pk=run_id)
+    # 1. The events. Most looks find none, which the run's row tells already.
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages = [
         Message.of("event", event.kind, seq=event.seq, html=html)
@@ -57,11 +58,13 @@ def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
     # How the run is, and what may be done to it
     stopping, may = rendering.is_stopping(run), " ".join(actions.list_moves(run))
     messages.append(Message.of("state", status=run.status, stopping=stopping, round=run.rounds + 1, may=may))
+    # 2. What sums the run up; the parts that follow its events only with new ones.
     messages += _summaries.of(run)
     if events:
         messages.append(Message.of("outline", html=rendering.outline(run)))
         messages.append(Message.of("side", html=rendering.side(run, names)))
         messages.append(Message.of("answer", html=render_answer(run, names)))
+    # 3. Whether more can come.
     has_all = run.has_ended and seq >= run.last_seq
     return RunUpdate(messages, seq, has_all and is_final(run), has_all)
 
@@ -141,6 +144,7 @@ class RunConsumer(Listener):
         # A bell and the regular look may come at the same moment.
         async with self.looking:
             moved = True
+            # In batches, until one brings nothing new.
             while moved and not self.over.is_set():
                 found = await self.read_on(since)
                 moved, self.after, self.rests = found.seq > self.after, found.seq, found.rests

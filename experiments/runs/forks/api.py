@@ -41,6 +41,7 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
+    # Limits and note have their own rules, below.
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     changes: dict[str, Any] = {name: value for name, value in named.items() if value not in ("", None)}
     if wanted.backbone or wanted.backbone_model:  # another backbone has other models

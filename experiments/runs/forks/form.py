@@ -82,6 +82,7 @@ class ForkForm(QueryForm):
             limits={name: data[name] for name in DEFAULT_LIMITS},
             **{name: data[name] for name in MAY_CHANGE if name not in {*DEFAULT_LIMITS, "unpriced"}},
         )
+        # As the owner may read them: the plan is shown in the transcript.
         changes = lineage.list_changes(parent, run, SystemNameMasker(owner))
         run.fork_plan = {"who": person(owner), "upto": self.at.upto, "note": data["note"], "changes": changes}
         return run

@@ -53,20 +53,24 @@ class ForkPoint:
 
 def find_fork_point(run: Run, number: int) -> ForkPoint:
     """Return the end of a round. Raises StateConflict if the run has no such round, or it is not over."""
+    # 1. The reply of the round.
     reply = run.events.filter(kind="reply", payload__round=number).first()
     if reply is None and not run.rounds:
         raise StateConflict(f"Run {run.pk} has no round yet: there is nothing to fork from. Duplicate the run instead.")
     if reply is None:
         there = "round 1" if run.rounds == 1 else f"rounds 1 to {run.rounds}"
         raise StateConflict(f"Run {run.pk} has no round {number}. It has {there}.")
+    # 2. Where the round ends: its experiment must have a result.
     following = run.events.filter(kind="reply", seq__gt=reply.seq).order_by("seq").first()
     said = reply.content
+    # For the type checker: the kind decides the class.
     assert isinstance(said, Replied)
     results = run.events.filter(kind="result", seq__gt=reply.seq)
     results = results.filter(seq__lt=following.seq) if following else results
     if said.code is not None and not results.exists():
         before = f" Fork from round {number - 1}, or wait." if number > 1 else ""
         raise StateConflict(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
+    # 3. What kind of round it was. A reply with a program and a conclusion runs the program.
     concluded = said.code is None and said.conclusion is not None
     if following is None:
         return ForkPoint(number, run.last_seq, concluded)

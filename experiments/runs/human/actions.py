@@ -72,6 +72,7 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
         raise InvalidFields(ANOTHER_LOOK, {name: [words] for name, words in problems.items()})
     draft.sent = timezone.now()
     draft.save(update_fields=["sent"])
+    # The draft stays a row; a worker makes the event of it, as with any reply.
     transcript.resume(run.pk, person(draft.author), with_reply=True)
     audit.record(actor, Verb.REPLY_SENT, run, round=draft.round, what=draft.what)
     queue.enqueue(run.pk)

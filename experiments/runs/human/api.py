@@ -112,6 +112,7 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
         must_match(request, _reply_out(run, draft))
+        # What carries over from the round before may be sent unchanged, but must be saved first.
         if not draft.version:
             draft = actions.save_draft(Actor.of(request), run.pk, draft.round, 0, draft.values)
         actions.send_reply(Actor.of(request), draft)

@@ -30,6 +30,7 @@ Values = dict[str, Any]
 
 def read_form(data: QueryDict) -> Values:
     """Read the fields of the editor's form; invalid values become those of an untouched form."""
+    # Browsers send \r\n; programs and comparisons of drafts need one kind of line break.
     texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
     what = data.get("what", "")
     values: Values = {"what": what if what in ReplyPurpose.values else ReplyPurpose.EXPERIMENT.value, **texts}
@@ -46,6 +47,7 @@ def _number(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     listed = []
     for number, text, status, reason in rows:
         wanted = parse_number(number, digits=3)
+        # A number stays with its line from round to round; a repeated one would join two.
         own = wanted if wanted and wanted not in taken else max(taken, default=0) + 1
         taken.add(own)
         listed.append(

@@ -97,6 +97,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
         return None
     if (access.role_of(user) or Role.VIEWER) < Role.RESEARCHER:
         return None
+    # Another person was first, or a program is running: nothing to write now.
     if not transcript.awaits_reply(run):
         return Editor(run, late=_find_late(run, user), under_way=actions.find_under_way(run))
     first = run.events.filter(kind="started").first()
@@ -153,4 +154,5 @@ def _find_failure(run: Run) -> Failure | None:
     if last is None or last.status in {"ok", "running"} or last.round != run.rounds:
         return None
     lines = _LINE.findall(last.error)
+    # The last line of the traceback within the program: earlier ones only led there.
     return Failure(last.number, last.error, int(lines[-1]) if lines else 0)

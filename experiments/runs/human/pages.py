@@ -67,6 +67,7 @@ def draft(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         saved = _save(request, run, drafts.read_form(request.POST))
     except OutOfDate as error:
+        # The draft as the other tab left it, so that this one can show both.
         kept = run.human_replies.get(round=number(request.POST, "round") or 0, author=Actor.of(request).person)
         held = {"version": kept.version, **kept.values}
         return JsonResponse({"why": "stale", "words": str(error), "kept": held}, status=409)
@@ -107,6 +108,7 @@ def hand_over(request: HtmxRequest, pk: int) -> HttpResponse:
     form = HandOver(request.POST) if request.method == "POST" else HandOver()
     if form.is_bound:
         backbone, note = request.POST.get("backbone", ""), request.POST.get("note", "")
+        # Each backbone has its own list of models in the form.
         model = request.POST.get(f"model-{backbone}", "")
         try:
             actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, backbone, model, note)

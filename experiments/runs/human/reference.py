@@ -31,6 +31,7 @@ class Entry:
 def entries(reference: str) -> list[Entry]:
     """Return the entries in order; a text without headings is one entry without a name."""
     first, *others = HEAD.split(reference.strip())
+    # Every other part: the heading and the text, without the line break.
     found = [entry("", first), *(entry(*part.partition("\n")[::2]) for part in others)]
     return [each for each in found if each.text or each.name]
 
@@ -50,7 +51,9 @@ def entry(head: str, body: str) -> Entry:
 def _list_required(parameters: str) -> Iterator[str]:
     """Yield the names of the parameters that must be given."""
     depth, part = 0, ""
+    # The added comma ends the last parameter.
     for character in f"{parameters},":
+        # True counts as 1.
         depth += (character in "[(") - (character in "])")
         # A comma within brackets separates no parameters.
         if character == "," and depth <= 0:

@@ -65,6 +65,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     first, last = number(params, "from") or 1, number(params, "to") or run.rounds
     everything = run.observations.order_by()
     chosen = everything.filter(experiment__round__range=(first, last))
+    # 1. Counts by round and origin, from the database.
     groups = _count_origins(chosen, run.exemplar_mean)
     context = {"first": first, "last": last, "part": (first, last) != (1, run.rounds), "any": bool(groups)}
     if not groups:
@@ -137,6 +138,7 @@ def _add_marks(
 
 def _count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
     """Count images by round and origin; `reached` counts those at the exemplar threshold or above."""
+    # Without a threshold no image reaches it: a filter that matches nothing.
     over = Q(activation__gte=exemplar_mean) if exemplar_mean is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)
@@ -151,9 +153,11 @@ def table(groups: Sequence[OriginCount], best: float | None) -> list[ActivationR
     for group in groups:
         row = rows.setdefault(step_of[group.round], ActivationRow(step_of[group.round]))
         row.counts[group.origin] = row.counts.get(group.origin, 0) + group.count
+        # Sums rather than means, since a step joins several rounds.
         row.total += group.total
         row.reached += group.reached
         row.strongest = max(row.strongest, group.high)
+        # Exemplars are given to the agent, so they are no achievement of its own.
         if group.origin != "exemplar":
             best = group.high if best is None else max(best, group.high)
         row.best = best

@@ -56,14 +56,18 @@ class MeasureShown:
 
 
 def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
+    # 1. What each round took, in steps.
     taken = _count_by_round(run)
     step_of = steps(taken)
     groups: dict[RoundRange, list[Taken]] = {}
     for number, step in step_of.items():
         groups.setdefault(step, []).append(taken[number])
     sums = {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
+    # A run without events has no sums to add.
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
+    # 2. Measures that were used at all.
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
+    # Time between steps, such as loading models, is part of the run's seconds but of no event.
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     timeline = read_timeline(run)
@@ -99,6 +103,7 @@ def _count_by_round(run: Run) -> dict[int, list[float]]:
         # A reply that failed counts with the latest round.
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
+        # In the order of MEASURES: three of tokens, two of dollars, three of seconds.
         more: tuple[float, ...] = (read, written, 0, cost, 0, _parse_amount(own), 0, 0)
         if kind == "result":
             more = (0, 0, read + written, 0, cost, 0, _parse_amount(own), _parse_amount(tools))

@@ -51,10 +51,12 @@ def read_effects(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     guessed = 0
     for edit in found.edits:
         scene, edited = drawn.get(edit.before.card.image), drawn.get(edit.after.card.image)
+        # True counts as 1.
         guessed += not (scene and edited)
         groups[name_change(scene, edited) if scene and edited else guess_change(_words(edit))].append(edit)
     probable = run.system_kind in PROBABILITIES
     drawn_rows = _list_drawn(run.observations.all())
+    # Stated biases replace the search for quoted words.
     stated = _draw_stated(list_stated(run), drawn_rows, probable=probable)
     contexts, by_scene = _draw_contexts(drawn_rows, "" if stated else run.statement, probable=probable)
     return {
@@ -107,6 +109,7 @@ def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[Imag
 def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, probable: bool) -> Plot | None:
     """Draw each stated bias as the images with its context and those without, as its test takes them; None if no bias
     has both."""
+    # Rows are in order of their experiments, which `groupby` needs.
     experiments = {number: list(group) for number, group in groupby(rows, key=attrgetter("experiment.number"))}
     drawn: list[IntervalRow] = []
     one_subject = len({each.subject for each in stated}) < 2

@@ -34,6 +34,7 @@ class Listed:
     @property
     def error(self) -> str:
         """Return the last line of the error."""
+        # Python puts the message of an exception last.
         return (self.experiment.error.strip().splitlines() or [""])[-1]
 
     @property
@@ -67,6 +68,7 @@ def read_images(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     chosen = (rows.filter(origin=origin) if origin else rows).order_by(*ORDERS[order][1]).select_related("experiment")
     shown = chosen.defer("experiment__state", "experiment__code", "experiment__output")[page.start : page.end]
     listed = [LoggedCard.from_row(row) for row in shown]
+    # By strength, an edit may lie far from its original.
     logged = gather_edits(listed, find_originals(listed)) if order == "logged" else listed
     return {
         "page": page,

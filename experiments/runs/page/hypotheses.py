@@ -70,6 +70,7 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     picked = rows[-ROWS:]
     columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
     shown = columns[-COLUMNS:]
+    # For all rows at once: the number of queries does not depend on them.
     turns = bearing.find_changes(run, [turn for row in picked for turn in row.turns])
     images = bearing.images(run, [row.latest.text for row in picked])
     scale = events.scale_of(run)
@@ -84,6 +85,7 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
             {
                 "row": row,
                 "cells": [(column, row.by_round.get(column), effect.get(column)) for column in shown],
+                # An agent may leave a hypothesis out without deciding it.
                 "dropped": max(lists) not in row.by_round,
                 "turns": [turns[turn.pk] for turn in row.turns],
                 "images": found,
@@ -163,6 +165,7 @@ def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> H
     if row is None or place in row.by_round:
         return None
     ours, theirs = bearing.words(each.text), bearing.words(row.latest.text)
+    # Of the shorter wording: one that was made more precise still contains the earlier one.
     common = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
     return row if common >= ALIKE else None
 

@@ -80,6 +80,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     run, names = access.get_run(request, pk), SystemNameMasker(request.user)
     role = access.role_in(request) or Role.VIEWER
     tabs = _list_tabs(run)
+    # An unknown tab, or one of another kind of system, shows the transcript.
     tab = next((each for each in tabs if each.name == request.GET.get("tab", "")), TABS["transcript"])
     context = {
         "run": run,
@@ -94,6 +95,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
         "editor": editor.open_editor(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
+    # After "back", htmx asks for an address that it no longer has in its cache: it needs the whole page.
     part = request.htmx and not request.htmx.history_restore_request
     response = render(request, "runs/page/panel.html" if part else "runs/page.html", context)
     # One address answers htmx with a part of the page: caches must tell the two apart.

@@ -51,7 +51,9 @@ def read_timeline(run: Run) -> Timeline:
     still, latest = "", 1
     for kind, time, place, number, own, tools in run.events.order_by("seq").values_list(*FIELDS):
         took = _build_segments(kind, number, own, tools)
+        # Clocks of two workers may differ: a gap is never negative.
         gap = max((time - before).total_seconds() if before else 0.0, 0.0)
+        # A pause is no work, whatever lies in its gap.
         if still:
             found.still[still] = found.still.get(still, 0.0) + gap
             gap = 0.0
@@ -112,6 +114,7 @@ def draw_timeline(found: Timeline) -> Plot | None:
     if found.total <= 0 or not found.segments:
         return None
     rounds = sorted({each.round for each in found.segments})
+    # The double minus rounds up.
     together = -(-len(rounds) // ROWS)
     rows = []
     start = 0.0

@@ -28,6 +28,7 @@ def read_transcript(run: Run, params: Mapping[str, str], names: SystemNameMasker
     pieces = window.list_first_pieces(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     around = next((event.round for event in reversed(events) if event.seq <= (at or 0)), None)
+    # Shared by the events and the panel, which draw the same hypotheses.
     bearings: Bearings = {}
     return {
         "pieces": render_pieces(run, pieces, names, bearings, sketched=not is_whole(params)),
@@ -62,6 +63,7 @@ def read_raw(run: Run, params: Mapping[str, str], names: SystemNameMasker) -> di
     """Return the page that the address names by number or by an event on it."""
     at, missing = window.find_requested_event(run, params)
     if at is not None:
+        # Events count from 1, and so do pages.
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
     page = Page.of(params, run.last_seq, PER_PAGE, "tab")
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")

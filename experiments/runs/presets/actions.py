@@ -64,6 +64,7 @@ def write_preset(actor: Actor, row: Preset, name: str, settings: Mapping[str, An
 def _find_wrong(settings: Mapping[str, str]) -> dict[str, list[str]]:
     """Return field -> errors, as for a run; fields that a preset leaves open have none."""
     form = QueryForm(settings)
+    # A preset lacks question and unit, whose errors mean nothing here.
     return {name: [str(each) for each in found] for name, found in form.errors.items() if name in settings}
 
 

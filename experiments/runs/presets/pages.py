@@ -43,6 +43,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "runs/presets/page.html", context | {"form": form}, status=400)
     mine = {"owner": actor.person, "name": form.cleaned_data["name"]}
+    # The same name again replaces the user's own preset.
     row = Preset.objects.filter(**mine).first() or Preset(**mine)
     try:
         actions.write_preset(actor, row, row.name, request.POST.dict(), shared=form.cleaned_data["shared"])
@@ -67,6 +68,7 @@ def _draw_change(row: Preset) -> PresetForm:
 def _build_return_url(request: HttpRequest, row: Preset) -> str:
     """Return the address of the New run form with this preset, and the question and unit that were typed."""
     typed = {name: request.POST.get(name, "") for name in ("question", "unit")}
+    # Longer questions would make the address too long for servers.
     carried = {name: value for name, value in typed.items() if value and len(value) <= MAX_QUESTION_CHARS}
     return f"{row.get_absolute_url()}&{urlencode(carried)}" if row.pk and carried else row.get_absolute_url()
 

@@ -46,6 +46,7 @@ def clean_query(query: str) -> str:
     """Return a query string without the page number and without empty values."""
     # Longer ones are refused anyway.
     params = QueryDict(query[: 2 * QUERY_CHARS], mutable=True)
+    # A view is a choice of rows, not a place in their list.
     for name in ("page", "after"):
         params.pop(name, None)
     for name, values in list(params.lists()):

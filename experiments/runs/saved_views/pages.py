@@ -20,6 +20,7 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save the state of a list. A view of the user with this name gets the new state."""
     actor, form = Actor.of(request), ViewForm(request.POST)
     of = request.POST.get("list", "")
+    # Names of lists are names of addresses: only known ones are reversed.
     of = of if of in ViewedList.values else ViewedList.RUNS
     query = actions.clean_query(request.POST.get("query", ""))
     if not form.is_valid() or len(query) > actions.QUERY_CHARS:

@@ -72,6 +72,7 @@ def resume(actor: Actor, run_id: int) -> bool:
     Raises StateConflict.
     """
     with _lock_run(actor, run_id) as run:
+        # A run that is still to be paused is resumed by taking the request back.
         if run.status in ACTIVE and not run.pause_requested:
             return False
         if run.has_ended and run.status not in REOPENABLE:
@@ -107,6 +108,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
         # A repeated note is recognised even if the run was paused and resumed in between.
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
+        # A double click, or a request that was sent again.
         if last is not None and last.content == note:
             return last
         event = transcript.append(run.pk, "note", note)

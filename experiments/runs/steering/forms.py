@@ -32,6 +32,7 @@ class MessageForm(forms.Form):
 
     def __init__(self, run: Run, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="note-%s")
+        # Under this name the browser keeps an unsent message.
         self.fields["text"].widget.attrs["data-keep"] = f"note-{run.pk}"
 
 

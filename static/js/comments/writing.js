@@ -25,6 +25,7 @@ function kept(field) {
 
 function keep(field) {
   try {
+    // An unchanged text is no draft.
     if (field.value.trim() && field.value !== field.defaultValue) localStorage.setItem(byKey(field.dataset.draft), field.value);
     else localStorage.removeItem(byKey(field.dataset.draft));
     told(field, Boolean(kept(field)));
@@ -76,6 +77,7 @@ async function known(field) {
 async function suggest(field) {
   if (begun(field) === null) { shut(); return; }
   const all = await known(field);
+  // Read again: the person may have typed on, or left, while the list was fetched.
   const word = begun(field);
   if (word === null || document.activeElement !== field) { shut(); return; }
   const low = word.toLowerCase();

@@ -20,6 +20,7 @@ const BROKEN = "Something broke on our side. Everything recorded is kept. Try ag
 // --- messages ---
 
 export function toast(text, kind = "") {
+  // The same words twice say nothing new.
   if ([...toasts.children].some((each) => each.firstElementChild.textContent === text)) return;
   const item = document.createElement("li");
   const line = document.createElement("p");
@@ -36,6 +37,7 @@ function closable(item) {
   button.textContent = "Close";
   button.addEventListener("click", () => item.remove());
   item.append(button);
+  // Errors stay until they are closed: they may need to be copied.
   if (!item.matches(".error, .warning")) setTimeout(() => item.remove(), SHOWN);
   return item;
 }
@@ -70,6 +72,7 @@ const askNow = () => { if (pulse && !document.hidden) htmx.trigger(pulse, "look"
 document.addEventListener("htmx:afterOnLoad", answered);
 document.addEventListener("htmx:responseError", (event) => {
   const { xhr, requestConfig, elt } = event.detail;
+  // The poll of every page: its failure is that of the server, not of an action.
   if (elt === pulse && xhr.status >= 500) { silent(); return; }
   answered();
   if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer has a message

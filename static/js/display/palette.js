@@ -32,6 +32,7 @@ function keep(all) {
 function remember() {
   const image = document.querySelector(`main img[src^='${base}/images/']`)?.getAttribute("src");
   const here = { url: location.pathname, words: document.title.replace(/ · MAIA Web$/, ""), image };
+  // Pages of the menu are in the list anyway.
   if (inRail(here.url)) return;
   keep([here, ...places().filter((each) => each.url !== here.url)].slice(0, KEPT));
 }
@@ -39,8 +40,10 @@ function remember() {
 const inRail = (url) => [...document.querySelectorAll("#palette-pages [role=option]")].some((each) => each.pathname === url);
 
 function open() {
+  // Two modal dialogs would hide each other.
   if (document.querySelector("dialog[open]")) return;
   const links = places().filter((each) => each.url !== location.pathname).slice(0, RECENT).map(option);
+  // The first child is the heading of the group.
   recent.replaceChildren(recent.firstElementChild, ...links);
   const [ours, others] = offers();
   here.replaceChildren(here.firstElementChild, ...ours.map(action));
@@ -68,6 +71,7 @@ function offers() {
   const shown = [...document.querySelectorAll(OFFERED)].filter((each) => !each.hidden && !each.disabled && !each.closest("[hidden]") && stands(each.closest("[data-do]")));
   const within = (main) => {
     const all = shown.filter((each) => !each.closest("main") === !main).map((each) => [each.dataset.offer || each.dataset.keySays, () => press(each), each.dataset.key]);
+    // Each name once: a page may offer the same action at two places.
     return [...new Map(all.map((each) => [each[0], each])).values()];
   };
   return [[["Copy link to this page", copyLink], ...within(true)], within(false)];
@@ -126,6 +130,7 @@ function show(keep = false) {
 // Matches, best first; without words, everything in its order.
 function rank(group, text) {
   const all = [...group.querySelectorAll("[role=option]")];
+  // The first order is kept, so that it can be restored without words.
   all.forEach((each, place) => { each.dataset.place ??= place; });
   const points = new Map(all.map((each) => [each, text ? score(each.textContent, text) : 1]));
   for (const each of all) each.hidden = !points.get(each);
@@ -135,6 +140,7 @@ function rank(group, text) {
 let telling = 0;
 function tell() {
   clearTimeout(telling);
+  // Told after a pause: a screen reader would else read a number for each letter.
   if (box.open && words.value.trim()) telling = setTimeout(() => { count.textContent = `${options().length} results`; }, 600);
 }
 
@@ -146,6 +152,7 @@ function choose(next) {
   for (const each of list.querySelectorAll("[aria-selected=true]")) each.setAttribute("aria-selected", "false");
   chosen = next;
   if (!next) { words.removeAttribute("aria-activedescendant"); return; }
+  // `aria-activedescendant` needs an id.
   next.id ||= `option-${Math.random().toString(36).slice(2)}`;
   next.setAttribute("aria-selected", "true");
   words.setAttribute("aria-activedescendant", next.id);
@@ -158,6 +165,7 @@ function step(by) {
 }
 
 function typed(event) {
+  // Enter and arrows belong to the input method while it composes a letter.
   if (event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") step(event.key === "ArrowDown" ? 1 : -1);
   else if (event.key === "Enter" && chosen && (words.value === answered || !words.value.trim())) go(event);

@@ -19,10 +19,12 @@ export class Socket {
   connect() {
     clearTimeout(this.timer);
     const address = this.address();
+    // CONNECTING is 0 and OPEN is 1: a socket that is still good stays.
     if (this.isOver || !address || this.socket?.readyState <= WebSocket.OPEN) return;
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${base}${address}`);
     this.socket = socket;
     socket.onopen = () => { this.heard = Date.now(); };
+    // A socket that was left may still report: only the current one counts.
     socket.onmessage = (event) => { if (socket === this.socket) this.take(JSON.parse(event.data)); };
     socket.onclose = (event) => { if (socket === this.socket) this.closed(event.code); };
   }
@@ -36,6 +38,7 @@ export class Socket {
 
   take(message) {
     this.heard = Date.now();
+    // Only a message shows that the server works: a socket may open and close at once.
     this.attempts = 0;
     this.isOver = message.type === "end";
     this.report(this.isOver ? "ended" : "connected");
@@ -57,6 +60,7 @@ export class Socket {
   // After a loss of the network, closing a socket may take minutes: leave it, and open another.
   ping() {
     if (this.socket?.readyState !== WebSocket.OPEN) return;
+    // A second more than two rounds, for an answer that is on its way.
     if (Date.now() - this.heard > 2 * PING_EVERY + 1000) {
       this.letGo();
       this.closed(0);
@@ -65,6 +69,7 @@ export class Socket {
 
   letGo() {
     const dead = this.socket;
+    // Forgotten first, so that its end is not taken for that of the next one.
     this.socket = null;
     dead?.close();
   }

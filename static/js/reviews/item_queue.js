@@ -15,6 +15,7 @@ export class ItemQueue {
   // draft is the server's.
   post(form, address) {
     const sent = this.queue.then(() => this.request(form, address));
+    // A failed request must not stop those behind it.
     this.queue = sent.catch(() => {});
     return sent;
   }
@@ -41,6 +42,7 @@ export class ItemQueue {
     this.next = null;
     this.asked = address;
     const found = await this.load(address);
+    // The reviewer has moved on meanwhile: the answer is of another item.
     if (this.asked !== address) return;
     this.next = found;
     for (const image of found?.querySelectorAll("img") || []) warm(image);
@@ -50,6 +52,7 @@ export class ItemQueue {
   async load(address) {
     try {
       const response = await fetch(address, { headers: { "X-Part": "focus" }, credentials: "same-origin" });
+      // 204 means that nothing follows.
       if (response.status !== 200) return null;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       return document.adoptNode(page.getElementById("focus"));

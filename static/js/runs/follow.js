@@ -43,6 +43,7 @@ export class Follow {
   // At least this much room, as a separate element at the end: browsers keep the reader's place only if the height of
   // the element around it is not set.
   keep(room) {
+    // Compared before it is set: setting a style makes the browser lay the page out again.
     const spare = this.written.lastElementChild;
     const filled = this.written.offsetHeight - spare.offsetHeight;
     this.room = Math.max(room, filled);
@@ -55,6 +56,7 @@ export class Follow {
     const top = place?.getBoundingClientRect().top;
     draw();
     const moved = place?.isConnected ? place.getBoundingClientRect().top - top : 0;
+    // Less than a pixel is rounding.
     if (Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
   }
 

@@ -28,6 +28,7 @@ export class SavedDraft {
   // One save at a time, the newest last. True once everything is saved.
   async save(options = {}) {
     clearTimeout(this.timer);
+    // The version of this save is the answer of the one before.
     if (this.saving) await this.saving;
     if (!this.dirty) return true;
     if (this.over) return false;
@@ -38,6 +39,7 @@ export class SavedDraft {
   async send(options) {
     this.dirty = false;
     try {
+      // Read before the request: what is typed meanwhile belongs to the next save.
       const body = new URLSearchParams(new FormData(this.form));
       const answer = await fetch(this.form.dataset.draft, { method: "POST", body, ...options });
       if (answer.ok) return this.kept(await answer.json());
@@ -45,6 +47,7 @@ export class SavedDraft {
     } catch { /* no network: the text is still in the form */ }
     this.dirty = true;
     this.report("Not saved yet: no answer from the server. What you wrote is in this page.");
+    // A form that has left the page has no text that could still be saved.
     if (this.form.isConnected) this.timer = setTimeout(() => this.save(), RETRY);
     return false;
   }
@@ -57,6 +60,7 @@ export class SavedDraft {
 
   refused({ why, words, kept }) {
     this.dirty = true;
+    // A text that is too long can be shortened; any other refusal is final.
     this.over = why !== "unfit";
     this.report(words, why === "stale" ? kept : null);
     return false;

@@ -26,6 +26,7 @@ export class Transcript {
   }
 
   leave() {
+    // Removes all listeners of this transcript at once.
     this.away.abort();
     this.gaps.disconnect();
     this.sketches.leave();
@@ -72,6 +73,7 @@ export class Transcript {
 
   // Redraw something above the events without moving the event being read.
   steady(draw) {
+    // A reader of the answer wants to see it change; one below it must not be moved.
     const reads = byId("answer").getBoundingClientRect().bottom < innerHeight / 2;
     this.follow.hold(reads ? this.current() : null, draw);
   }
@@ -155,6 +157,7 @@ export class Transcript {
   }
 
   spy() {
+    // A frame may have been requested before the page was left.
     if (this.away.signal.aborted || !this.events.isConnected) return;
     const round = this.current()?.dataset.round;
     const outline = byId("outline");
@@ -181,6 +184,7 @@ export class Transcript {
     const heads = [...this.events.querySelectorAll(".round-head")];
     const line = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
     const tops = heads.map((head) => head.getBoundingClientRect().top - line);
+    // A few pixels: the head at the top is not the next one.
     const place = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
     heads[place]?.scrollIntoView();
   }
