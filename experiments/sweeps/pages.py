@@ -256,19 +256,30 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
 # --- what is done to one ---
 
 
-def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any], form: ChangeSweep | None = None) -> HttpResponse:
-    """Do it, or say why not; back to its page, where a refused form keeps its input."""
+def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpResponse:
+    """Do an action or show why it was refused; then return to the page."""
     actor = Actor.of(request, actions.STARTS)
     get_object_or_404(Sweep.objects.only("pk"), pk=pk)
-    if form is None or form.is_valid():
+    try:
+        act(actor)
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("sweep", pk)
+
+
+def _do_as_typed(request: HttpRequest, pk: int, act: Callable[[Actor, ChangeSweep], Any]) -> HttpResponse:
+    """Do what a form asks for and return to the page; a refused form is shown again with its input."""
+    actor = Actor.of(request, actions.STARTS)
+    get_object_or_404(Sweep.objects.only("pk"), pk=pk)
+    form = ChangeSweep(request.POST)
+    if form.is_valid():
         try:
-            act(actor)
-        except ActionRefused as refusal:
-            if form is None or not isinstance(refusal, InvalidInput):
-                messages.error(request, str(refusal))
-                return redirect("sweep", pk)
+            act(actor, form)
+        except InvalidInput as refusal:
             add_refusal(form, refusal)
-    return _render_sweep(request, pk, form) if form and form.errors else redirect("sweep", pk)
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+    return _render_sweep(request, pk, form) if form.errors else redirect("sweep", pk)
 
 
 @require_POST
@@ -279,9 +290,8 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on, with another budget where one was typed."""
-    form = ChangeSweep(request.POST)
-    return _do(request, pk, lambda by: actions.resume(by, pk, form.budget), form)
+    """Resume it, with another budget if one was typed."""
+    return _do_as_typed(request, pk, lambda by, form: actions.resume(by, pk, form.budget))
 
 
 @require_POST
@@ -298,6 +308,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another priority, another budget."""
-    form = ChangeSweep(request.POST)
-    return _do(request, pk, lambda by: actions.change(by, pk, form.cleaned_data["priority"], form.budget), form)
+    """Change priority or budget."""
+    return _do_as_typed(
+        request, pk, lambda by, form: actions.change(by, pk, form.cleaned_data["priority"], form.budget)
+    )

@@ -38,7 +38,7 @@ def test_units_and_runs_start_a_study(as_owner: Client, owner: User) -> None:
     assert row.get_absolute_url() in read(as_owner, reverse("unit", args=[RESNET, "layer4", 7]))
     assert "Two things" in read(as_owner, "/studies/", q="two")
     unmatched = read(as_owner, "/studies/", q="three")
-    assert ("with “three” in the title: there are none" in unmatched, "No study yet" in unmatched) == (True, False)
+    assert ("with the words “three”: there are none" in unmatched, "No study yet" in unmatched) == (True, False)
 
 
 def test_ticked_runs_and_units_are_handed_over(as_owner: Client, owner: User) -> None:

@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_told_on_the_page(as_owner: Client, swept: Sweep)
     answer = as_owner.post(f"{swept.get_absolute_url()}change/", {"cost_limit": "lots"})
     assert answer.status_code == 400
     assert 'value="lots"' in answer.content.decode()
-    assert "This is no number" in answer.content.decode()
+    assert "Enter a number, such as 5 or 0.50." in answer.content.decode()
 
 
 def test_the_file_has_a_line_for_each_run(as_owner: Client, swept: Sweep) -> None:
