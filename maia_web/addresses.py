@@ -51,6 +51,7 @@ def redis(name: str, default: str) -> str:
 def issuer(url: str, client: str) -> str:
     """Read the address of an OpenID provider, "" for none. This site must be registered there."""
     parts = urlsplit(url)
+    # Without TLS, anyone on the way could read the client's secret: http is for this machine alone.
     loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
     if url and not (parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))):
         raise ImproperlyConfigured(f"MAIA_OIDC_ISSUER={url!r} does not start with https://.")

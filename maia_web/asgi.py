@@ -17,6 +17,7 @@ from experiments.mcp.door import McpDoor  # noqa: E402
 from experiments.urls import websocket_urlpatterns  # noqa: E402
 from maia_web.prefix import Prefixed  # noqa: E402
 
+# Channels raises an error for a socket at an unknown path, unless the last route takes it.
 routes = ProtocolTypeRouter(
     {
         "http": Bounded(McpDoor(http)),

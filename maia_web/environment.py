@@ -32,6 +32,7 @@ def number(name: str, default: float, least: float = 0) -> float:
         value = float(raw)
     except ValueError:
         value = float("nan")
+    # Written so that it also refuses nan, which compares as false.
     if not least <= value < float("inf"):
         raise ImproperlyConfigured(f"{name}={raw!r} is not a number of {least} or more. Unset it to get {default}.")
     return value

@@ -33,6 +33,7 @@ class TimedHeaders(H11Protocol):
 
     def _time_headers(self) -> None:
         """Start the timer, keep it while headers come in pieces, or stop it once they are complete."""
+        # h11 calls a client idle until all headers of its request have come.
         if self.conn.their_state is not h11.IDLE:
             self._cancel()
         elif self._timeout is None:

@@ -24,6 +24,6 @@ class Prefixed:
             if path != self.prefix and not path.startswith(f"{self.prefix}/"):
                 path = self.prefix + path
             scope = {**scope, "path": path, "root_path": self.prefix}
-            # Django does so only for pages, and sockets send links too
+            # Django does so only for pages, and sockets send links too.
             set_script_prefix(f"{self.prefix}/")
         await self.app(scope, receive, send)

@@ -33,8 +33,7 @@ def price_file(name: str, default: Path) -> Path:
 
 def storage(url: str, cache: Path) -> dict[str, object]:
     """Return where images and files of exports and imports are stored: the state folder, or the bucket of
-    `s3://bucket/prefix`.
-    """
+    `s3://bucket/prefix`."""
     if not url:
         return {"BACKEND": "experiments.core.storage.WholeFileStorage"}
     parts = urlsplit(url)
@@ -59,8 +58,7 @@ def storage(url: str, cache: Path) -> dict[str, object]:
 
 def secret_key(state: Path) -> str:
     """Return the key from the environment, else one created once and kept in the state folder, readable only by its
-    owner.
-    """
+    owner."""
     if given := secret("MAIA_SECRET_KEY"):
         return given
     path = state / "secret_key"
@@ -184,10 +182,12 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Before sessions and sign-in: style sheets and scripts contain nothing private.
     "experiments.display.bundles.Bundles",
     "experiments.core.compression.Compression",
     "experiments.core.request_id.RequestId",
     "experiments.core.security.ContentSecurityPolicy",
+    # Before anything that reads the body, such as the check of the CSRF token.
     "experiments.core.request_limits.BodyMiddleware",
     "experiments.core.security.WithoutNul",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -1,14 +1,14 @@
-"""Every error the laboratory raises, in one tree: the class decides who is told.
+"""Every error the laboratory raises, in one tree: the class decides who is notified.
 
     MaiaError
-    ├── ToolError              the agent is told, as a message about a tool
+    ├── ToolError              reported to the agent, as a message about a tool
     │   ├── ToolMisuse             an argument is wrong
     │   └── ToolRefused            the provider behind a tool said no
-    ├── RequestError           the person who asked is told; nothing was started
+    ├── RequestError           reported to the person who asked; nothing was started
     │   ├── UnknownName            no such model, layer, unit, dataset or backbone
     │   ├── MissingPart            weights, a folder or a key are not there; says how to get them
     │   └── BrokenImage            an image of a dataset cannot be read; it is reported and left out
-    ├── MachineryError         the operator is told; recorded, retried, then ends the run or has it wait
+    ├── MachineryError         reported to the operator; recorded, retried, then ends or suspends the run
     │   ├── SandboxBroke           the sandbox could not run a program at all
     │   ├── NotFinite              a network gave NaN or infinities
     │   ├── Outage                 database, disk or store are away or full; what was begun waits for its end
@@ -20,7 +20,7 @@
     ├── Cancelled              a person stopped the run; unwinds what is under way
     └── LeaseLost              another worker holds the run; this one must record nothing more
 
-What a program itself raises is not an error of ours: it is an `ExperimentResult`.
+Errors of an agent's program are not in this tree: they are part of its `ExperimentResult`.
 """
 
 

@@ -1,8 +1,7 @@
 """Find the files of a checkpoint: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
 
-Nothing is fetched unless `fetching` is set, which only a person's `--fetch` does. Files are asked for as groups of
-names: one file of each group is enough, and the first that exists is used. A file `*.index.json` stands for the shards
-it lists. Used by plug-ins; knows nothing of the files' contents.
+Files are asked for as groups of names: one file of each group is enough, and the first that exists is used. A file
+`*.index.json` stands for the shards it lists. Used by plug-ins; knows nothing of the files' contents.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from workers.errors import MissingPart, UnknownName
-from workers.weights import first_line
+from workers.weights import get_first_line
 
 Groups = Sequence[tuple[str, ...]]
 
@@ -62,9 +61,11 @@ def folder(name: str, groups: Groups) -> Path:
     """
     local = Path(name).expanduser()
     if lack := missing(name, groups):
+        # A folder or id that exists lacks files; others are unknown
         raise MissingPart(lack) if local.is_dir() or _is_id(name) else UnknownName(lack)
     if local.is_dir():
         return local.resolve()
+    # Fetched only if a person allowed it with `--fetch`: a worker must not download gigabytes by itself.
     return _find_cached(name, groups) or _fetch(name, groups)
 
 
@@ -85,9 +86,9 @@ def files(place: Path, groups: Groups) -> list[Path]:
 
 
 def fingerprint(place: Path, groups: Groups) -> str:
-    """Return a name for the content of these files that changes whenever it does: the commit, if the folder is the
-    hub's cache.
-    """
+    """Return a name for the content of these files that changes whenever it does."""
+    # In the hub's cache the commit names the content already.
+    # Files of a snapshot never change
     if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
         return place.name[:12]
     digest = sha256()
@@ -111,6 +112,7 @@ def _digest(path: Path, seen: tuple[int, int, int]) -> str:  # noqa: ARG001 - in
 def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
     """Return the first file of the group with all its shards; empty if no file of it is complete."""
     for name in group:
+        # An index alone is not enough: its shards must be there
         paths = [place / name]
         if paths[0].is_file():
             paths += [place / shard for shard in _list_shards(paths[0])]
@@ -129,16 +131,19 @@ def _find_missing(place: Path, group: tuple[str, ...]) -> str:
 
 
 def _list_shards(path: Path) -> list[str]:
-    """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
+    """Return names of the files that an index lists; none for any other file. Raises MissingPart for a damaged
+    index."""
     if not path.name.endswith(".index.json") or not path.is_file():
         return []
     try:
+        # Many tensors lie in one shard
         return sorted(set(json.loads(path.read_text())["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MissingPart(f"The list of shards {path} is damaged. Fetch or save the checkpoint again.") from error
 
 
 def _is_id(name: str) -> bool:
+    # Imported here: pages that name no checkpoint start without it
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -155,6 +160,7 @@ def _find_cached(name: str, groups: Groups) -> Path | None:
 
     found = try_to_load_from_cache(name, groups[0][0])
     place = Path(found).parent if isinstance(found, str) else None
+    # Snapshots may be incomplete: downloads are interrupted
     return place if place and all(_present(place, group) for group in groups) else None
 
 
@@ -167,9 +173,11 @@ def _fetch(name: str, groups: Groups) -> Path:
     try:
         # The library repeats a failed download for most of a minute, but asks this question only once.
         HfApi().model_info(name, timeout=ANSWER_SECONDS)
+        # The first file gives the commit that all others are taken from
         place = Path(hf_hub_download(name, groups[0][0])).parent
         for group in groups:
-            for shard in _list_shards(_first_of(name, group, place.name)):
+            for shard in _list_shards(_get_first(name, group, place.name)):
+                # Of the commit of the first file: the branch may move on between two downloads.
                 hf_hub_download(name, shard, revision=place.name)
         return place
     except GatedRepoError as error:
@@ -182,10 +190,10 @@ def _fetch(name: str, groups: Groups) -> Path:
             "if it is private: hf auth login"
         ) from error
     except (OSError, HTTPError) as error:
-        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {first_line(error)})") from error
+        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {get_first_line(error)})") from error
 
 
-def _first_of(name: str, group: tuple[str, ...], commit: str) -> Path:
+def _get_first(name: str, group: tuple[str, ...], commit: str) -> Path:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 

@@ -6,8 +6,7 @@ A plug-in that has weights makes a `Slot` for them, which is cheap, and enters i
     with self._network as network: ...
 
 Entering loads the weights if needed, holds the slot for this thread, and keeps it from being unloaded meanwhile. A
-thread may enter further slots inside, always in the same order. One condition guards the bookkeeping; nothing is loaded
-while it is held.
+thread may enter further slots inside, always in the same order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from workers.errors import MachineryError
-from workers.weights import count_bytes, first_line, gigabytes, out_of_memory, release_memory
+from workers.weights import count_bytes, get_first_line, gigabytes, is_out_of_memory, release_memory
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -37,7 +36,7 @@ MAX_WAIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a page shows of one slot."""
+    """The facts about one slot that a page shows."""
 
     name: str
     bytes: int
@@ -54,14 +53,13 @@ class ModelCache:
         self.budget = budget
         self.device = device
         self.loads = 0
+        # Weak, so that the weights go with the last plug-in that uses them.
         self._slots: weakref.WeakSet[Slot[Any]] = weakref.WeakSet()
         self._waiting: dict[int, Slot[Any]] = {}
         self._turn = threading.Condition()
 
     def slot(self, name: str, load: Callable[[], T]) -> Slot[T]:
-        """Return a slot for the result of `load`: a module, or an object with modules in it. It is dropped with its
-        last user.
-        """
+        """Return a slot for the result of `load`: a module, or an object with modules in it."""
         slot: Slot[T] = Slot(self, name, load)
         with self._turn:
             self._slots.add(slot)
@@ -77,6 +75,7 @@ class ModelCache:
 
     def limit(self) -> int:
         """Return the budget in bytes, 0 for none. Asks the CUDA device for its memory the first time, if needed."""
+        # Asked late: the process may never use the device
         if not self.budget and self.device.startswith("cuda"):
             import torch
 
@@ -86,11 +85,15 @@ class ModelCache:
 
     def evict(self, wanted: int | None = None, beside: Slot[Any] | None = None) -> None:
         """Unload idle slots until `wanted` bytes are free, all of them if None; the least recently used first."""
+        # Kept until after the lock
         away: list[object] = []
         with self._turn:
+            # Busy slots are never unloaded: a thread computes with them
             idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
             while idle and (wanted is None or self._sum_taken(beside) + wanted > self.limit()):
                 away.append(idle.pop(0).empty())
+        # Outside the lock: freeing gigabytes takes a while.
+        # Dropping the last references frees the weights
         if away:
             away.clear()
             release_memory()
@@ -100,9 +103,11 @@ class ModelCache:
         with self._turn:
             self._await_turn(slot, threading.get_ident())
             slot.owner = threading.get_ident()
+            # Counted, since a thread may enter the same slot again
             slot.depth += 1
         try:
             return slot.held if slot.held is not None else self._fetch(slot)
+        # An interrupt must not leave the slot taken.
         except BaseException:
             self.leave(slot)
             raise
@@ -110,6 +115,7 @@ class ModelCache:
     def leave(self, slot: Slot[Any]) -> None:
         """Give the slot back."""
         with self._turn:
+            # At the end of its use, so that a long one does not look old
             slot.used = time.monotonic()
             slot.depth -= 1
             if not slot.depth:
@@ -117,17 +123,17 @@ class ModelCache:
                 self._turn.notify_all()
 
     def _await_turn(self, slot: Slot[Any], me: int) -> None:
-        """Wait until no other thread has the slot, and until it fits beside the slots that are busy.
-
-        A thread that holds a slot already does not wait for room: the thread that takes the room may be waiting for
-        that slot.
-        """
+        """Wait until no other thread has the slot, and until it fits beside the slots that are busy."""
+        # Entered again by the same thread
         if slot.owner == me:
             return
+        # A thread that holds a slot does not wait for room: the thread that takes the room may be waiting for that
+        # slot.
         holding = any(each.owner == me for each in self._slots)
         self._refuse_circle(slot, me)
         self._waiting[me] = slot
         try:
+            # After a while it loads in addition to the busy slots: slow is better than stuck.
             if not self._turn.wait_for(lambda: not slot.busy and (holding or self._fits(slot)), MAX_WAIT_SECONDS):
                 self._turn.wait_for(lambda: not slot.busy)
         finally:
@@ -136,6 +142,7 @@ class ModelCache:
     def _refuse_circle(self, slot: Slot[Any], me: int) -> None:
         """Raise MachineryError instead of waiting for a thread that waits for this one (a deadlock)."""
         wanted: Slot[Any] | None = slot
+        # Follow the chain: who has the slot, and what that thread waits for
         while wanted is not None and wanted.owner is not None:
             wanted = self._waiting.get(wanted.owner)
             if wanted is not None and wanted.owner == me:
@@ -147,6 +154,7 @@ class ModelCache:
     def _fits(self, slot: Slot[Any]) -> bool:
         """True if it is loaded, or would fit if all idle slots were unloaded; an unknown size fits."""
         limit, others = self.limit(), sum(each.size for each in self._slots if each.busy and each is not slot)
+        # An unknown size may load: it is measured afterwards
         return slot.loaded or not limit or not others or others + slot.size <= limit
 
     def _sum_taken(self, beside: Slot[Any] | None) -> int:
@@ -155,17 +163,22 @@ class ModelCache:
 
     def _fetch(self, slot: Slot[T]) -> T:
         """Load an unloaded slot, and make room: before if its size is known, and after; log if there is none."""
+        # 1. Room before loading, if the size is known
         known = slot.size
         if known and self.limit():
             self.evict(known, beside=slot)
+        # Without the lock, so that other slots can be used while this one loads.
         held = self._load(slot)
         size = count_bytes(held)
+        # 2. Kept before the eviction below, which must count it
         with self._turn:
             slot.held, slot.size = held, size
             self.loads += 1
         if not self.limit():
             return held
+        # Again: the size was unknown before the first load, or has changed.
         self.evict(slot.size, beside=slot)
+        # 3. Still too much: others are busy
         with self._turn:
             others = self._sum_taken(slot)
         if others + slot.size > self.limit():
@@ -181,7 +194,7 @@ class ModelCache:
         try:
             return slot.load()
         except Exception as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
         # Outside the handler: the traceback of the first attempt holds what it had loaded.
         self.evict()
@@ -189,7 +202,7 @@ class ModelCache:
         try:
             return slot.load()
         except Exception as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             raise MachineryError(self._too_big(slot, error)) from None
 
@@ -200,7 +213,7 @@ class ModelCache:
         return (
             f"{slot.name}{size} does not fit into the memory of {self.device!r}; loaded beside it: {others}; budget: "
             f"{budget}. Use a smaller model, MAIA_PRECISION=float16 or fewer MAIA_WORKER_THREADS, or lower "
-            f"MAIA_MEMORY_GB if other programs need memory too. ({first_line(error)})"
+            f"MAIA_MEMORY_GB if other programs need memory too. ({get_first_line(error)})"
         )
 
 
@@ -229,6 +242,7 @@ class Slot(Generic[T]):
 
     def empty(self) -> object:
         """Drop the weights, and return them."""
+        # The caller frees them outside its lock
         held, self.held = self.held, None
         return held
 
@@ -237,13 +251,16 @@ class Slot(Generic[T]):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            if error is not None and (out_of_memory(error) or out_of_memory(error.__cause__)):
+            # The plug-in may have wrapped the error
+            if error is not None and (is_out_of_memory(error) or is_out_of_memory(error.__cause__)):
                 self._cache.evict()  # the next attempt finds more room
         finally:
             self._cache.leave(self)
 
 
-def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]) -> list[Result]:
+def map_in_batches(
+    items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]
+) -> list[Result]:
     """Apply `work` to the items, `size` at a time; when memory runs out, half as many from there on.
 
     Raises MachineryError if there is no memory for a single one.
@@ -255,6 +272,7 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         made = _attempt(work, batch)
         if made is None:  # by now the traceback is gone, and with it what it held
             release_memory()
+            # Half of what was tried, rounded up, so that one is left at least
             size = (len(batch) + 1) // 2
             continue
         found.extend(made)
@@ -267,11 +285,11 @@ def _attempt(work: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence
     try:
         return work(batch)
     except Exception as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if len(batch) == 1:
             raise MachineryError(
-                f"There is no memory for a single image at a time ({first_line(error)}). Use a smaller model or "
+                f"There is no memory for a single image at a time ({get_first_line(error)}). Use a smaller model or "
                 "MAIA_PRECISION=float16, or lower MAIA_MEMORY_GB, which leaves more room beside the weights."
             ) from error
         log.warning("No memory for %d at a time; going on with half as many.", len(batch))

@@ -43,6 +43,7 @@ class PriceList(Mapping[str, Price]):
         return len(self._now())
 
     def _now(self) -> Mapping[str, Price]:
+        # A file that is replaced has another inode, even with the same size and time
         try:
             found = self.own.stat()
             seen: object = (found.st_ino, found.st_size, found.st_mtime_ns)
@@ -52,13 +53,14 @@ class PriceList(Mapping[str, Price]):
         if seen != before:
             shipped = read_prices(DEFAULT_PRICES)
             own = {} if seen == "absent" else read_prices(self.own)
+            # What the installation says replaces what is shipped, model by model
             prices = shipped | {model: _fill_cached(price, shipped.get(model)) for model, price in own.items()}
             self._read = (seen, prices)
         return prices
 
 
 def read_prices(path: Path) -> dict[str, Price]:
-    """The prices in a file. Raises MissingPart, naming what is wrong with it."""
+    """Return the prices in a file. Raises MissingPart, naming what is wrong with it."""
     try:
         models = tomllib.loads(path.read_text(encoding="utf-8")).get("models", {})
         return {str(model): _price(path, model, entry) for model, entry in models.items()}
@@ -73,6 +75,7 @@ def _price(path: Path, model: str, entry: Any) -> Price:
     match entry:
         case {"prompt": int() | float() as prompt, "completion": int() | float() as completion}:
             cached = entry.get("cached", prompt)
+            # NaN is refused too
             if isinstance(cached, int | float) and all(0 <= each < math.inf for each in (prompt, completion, cached)):
                 return Price(float(prompt), float(completion), float(cached) if "cached" in entry else None)
     raise MissingPart(

@@ -124,6 +124,7 @@ class Toolset:
     """True if its purpose is to measure the value of a tool, rather than to find things out."""
 
 
+# What each ablation takes away
 _DATASET = frozenset({"dataset_exemplars", "test_label"})
 _DRAWING = frozenset({"text2image", "text2model", "game_engine"})
 _EDITING = frozenset({"edit_images", "edit_image"})
@@ -132,6 +133,7 @@ _TOYBOX = ("toybox", "toybox", "toybox")
 _DIFFUSION = ("diffusion", "diffusion", "none")
 
 
+# A dict, so that plug-ins can add to it
 class _Toolsets(dict[str, Toolset]):
     """Toolsets by key. Raises UnknownName for a missing one, such as that of a removed plug-in."""
 
@@ -217,7 +219,7 @@ def system_of(kind: str) -> str:
 
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
-    """Return keys and labels of plug-ins with a name of their own, for a form; families are left out."""
+    """Return keys and labels of plug-ins for a form; families are left out."""
     return [(key, label) for key, (label, _) in plugins.items() if not key.endswith(":")]
 
 
@@ -239,16 +241,15 @@ def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
     """
     if kind != BLINDED_KIND:
         return ""
+    # "replace": names of files may not be UTF-8
     digest = sha256(f"{model} {layer} {unit}".encode("utf-8", "replace")).digest()
     return f"neuron {100_000 + int.from_bytes(digest[:8]) % 900_000}"
 
 
 def weights_warning(model: str) -> str:
-    """Say why published results on a model's units do not hold for the one of this key; "" if nothing is known.
-
-    microsoft/resnet-18 to -152 were converted from timm's weights, while MAIA, MILAN, CLIP-Dissect and most lists of
-    labels study torchvision's.
-    """
+    """Say why published results on a model's units do not hold for the one of this key; "" if nothing is known."""
+    # microsoft/resnet-18 to -152 were converted from timm's weights; MAIA, MILAN, CLIP-Dissect and most lists of labels
+    # study torchvision's
     family, _, name = model.partition(":")
     if family != "hf" or not fullmatch(r"microsoft/resnet-\d+", name):
         return ""
@@ -289,13 +290,16 @@ def _find_function(plugins: Plugins, key: str, called: str = "") -> Callable[...
     It is given what follows the colon of the key after the settings.
     """
     family, colon, name = key.partition(":")
+    # The key itself before its family: single members may have factories of their own
     found = plugins.get(key) or (plugins.get(family + colon) if name else None)
     if found is None:
         raise UnknownName(f"There is no {key!r} here. Choose one of: {', '.join(plugins)}.")
+    # Plug-ins of the settings register functions, ours dotted paths
     if isinstance(found[1], str):
         function = _import_function(found[1], called)
     else:
         function = getattr(found[1], called, None) if called else found[1]
+    # What follows the colon comes second
     return (lambda settings, *rest: function(settings, name, *rest)) if colon and function else function
 
 

@@ -45,6 +45,7 @@ def load_sentences(source: str = "") -> Sentences:
     if not source:
         return Sentences(find_weights())
     folder = Path(source).expanduser()
+    # Checked now; the network itself is read on first use
     if not (folder / "config.json").is_file():
         raise MissingPart(
             f"MAIA_SENTENCES={source[:200]!r} holds no config.json: name the folder of a sentence-embedding model as "
@@ -79,12 +80,14 @@ class Sentences:
         """Return the cosines of the text and each of the others."""
         with self._lock:
             vectors = self._read([text, *others])
+        # Vectors have length 1, so the product is the cosine
         return np.asarray(vectors[1:] @ vectors[0], np.float32)
 
     def _read(self, texts: Sequence[str]) -> Vectors:
         """Return a row for each text, of length 1."""
         if len(self._known) + len(texts) > MAX_KNOWN:
             self._known.clear()
+        # Sorted by length, so that little is padded
         left = sorted({text for text in texts if text not in self._known}, key=len)
         for start in range(0, len(left), BATCH):
             some = left[start : start + BATCH]
@@ -97,5 +100,6 @@ class Sentences:
         given = tokenizer(texts, padding=True, truncation=True, max_length=TOKENS, return_tensors="pt")
         hidden = network(**given).last_hidden_state
         mask = given["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        # Padding counts nothing; a text without tokens must not divide by 0
         mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
         return np.asarray(torch.nn.functional.normalize(mean, dim=1).float().numpy())

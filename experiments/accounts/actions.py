@@ -123,6 +123,7 @@ def remove(actor: Actor, user: User) -> None:
 
 def _lock_member(user: User) -> Member | None:
     """Return the person's membership; it is locked, with those of all admins, until the transaction ends."""
+    # In the order of keys: two admins who act at the same moment wait for each other and do not deadlock
     rows = Member.objects.select_for_update().filter(Q(role=Role.ADMIN) | Q(user=user)).order_by("pk")
     return next((row for row in rows if row.user_id == user.pk), None)
 

@@ -18,7 +18,6 @@ from experiments.display.narrowing import (
     equal,
     equal_number,
     index_filters,
-    list_conditions,
     narrow_down,
     since_day,
     until_day,
@@ -46,7 +45,7 @@ class AuditQuery:
     @classmethod
     def read(cls, params: Mapping[str, str]) -> AuditQuery:
         """Return the entries that the parameters of an address select, newest first."""
-        found = narrow_down(AuditEntry.objects.all(), params, list_conditions(FILTERS))
+        found = narrow_down(AuditEntry.objects.all(), params, FILTERS)
         return cls(found.rows, found.values, found.problems)
 
 
@@ -110,10 +109,8 @@ class AuditPage:
 
 
 def page(asked: AuditQuery, before: str) -> AuditPage:
-    """Return the entries older than the one with the key `before`; the newest for none, or an unknown key.
-
-    A cursor rather than a page number: deep pages cost as much as the first, and new entries move nothing.
-    """
+    """Return the entries older than the one with the key `before`; the newest for none, or an unknown key."""
+    # A cursor rather than a page number: deep pages cost as much as the first, and new entries move nothing
     mark = AuditEntry.objects.filter(pk=parse_key(before)).first()
     entries = _older_than(asked.entries, mark) if mark else asked.entries
     found = list(entries[: PER_PAGE + 1])
@@ -124,7 +121,8 @@ def page(asked: AuditQuery, before: str) -> AuditPage:
 
 
 def _older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
-    """Return older entries. The first condition is implied by the second, but can use an index."""
+    """Return older entries."""
+    # The first condition follows from the second, but can use an index
     return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
 
 
@@ -136,10 +134,10 @@ FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charse
 
 
 async def stream_entries(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
-    """Stream the filtered entries as a file, newest first, in pieces. Each chunk is a separate query: a slow reader
-    holds no transaction open."""
+    """Stream the filtered entries as a file, newest first, in pieces."""
     yield csv_header(COLUMNS) if form == "csv" else b""
     entries = asked.entries
+    # Each piece is a separate query: a slow reader holds no transaction open
     while found := [each async for each in entries[:CHUNK]]:
         rows = [{name: getattr(each, name) for name in COLUMNS} for each in found]
         yield b"".join(csv_line(map(cell, row.values())) if form == "csv" else json_line(row) for row in rows)

@@ -28,13 +28,14 @@ from experiments.models import Invitation, LoginLink
 
 @method_decorator(login_not_required, name="dispatch")
 class SignIn(LoginView):
-    """The sign-in page. A partial request after the session has ended redirects the whole page here."""
+    """The sign-in page."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # A partial request after the session has ended: send the whole page here
         if request.headers.get("HX-Request") and not request.user.is_authenticated:
             return HttpResponseClientRedirect(request.path)
         return super().dispatch(request, *args, **kwargs)
@@ -45,7 +46,7 @@ class SignIn(LoginView):
         tried = throttle.start_try(request, name)
         if tried.wait:
             form = self.get_form_class()(self.request, initial={"username": name})
-            context = self.get_context_data(form=form, wait=in_words(tried.wait))
+            context = self.get_context_data(form=form, wait=format_wait(tried.wait))
             return self.render_to_response(context, status=429, headers={"Retry-After": str(tried.wait)})
         request.came_by = "password"  # type: ignore[attr-defined]
         response = super().post(request, *args, **kwargs)
@@ -58,7 +59,7 @@ class SignIn(LoginView):
         return super().get_context_data(**kwargs) | {"single_sign_on": single_sign_on.label()}
 
 
-def in_words(seconds: int) -> str:
+def format_wait(seconds: int) -> str:
     """Return the time to wait in words, rounded up."""
     number, unit = (seconds, "second") if seconds < 90 else (ceil(seconds / 60), "minute")
     return f"{number} {unit}{'s' * (number != 1)}"
@@ -68,11 +69,8 @@ def in_words(seconds: int) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in with a valid link, by a button: chats and mail programs open links for previews, and must not use
-    them up.
-
-    A used link shows an explanation, unless the visitor is signed in already.
-    """
+    """Sign in with a valid link, by a button."""
+    # Chats and mail programs open links for previews, and must not use them up
     user = LoginLink.redeem(token) if request.method == "POST" else None
     if user is not None:
         request.came_by = "link"  # type: ignore[attr-defined]
@@ -81,6 +79,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     link = LoginLink.find(token)
     if link is not None:
         return render(request, "accounts/enter.html", {"link": link})
+    # No explanation of a used link for those who are signed in already
     if request.user.is_authenticated:
         return redirect("overview")
     return render(request, "accounts/link_spent.html", status=410)
@@ -116,6 +115,7 @@ def _join_as_newcomer(request: HttpRequest, invitation: Invitation, token: str) 
         with transaction.atomic():
             user = form.save()
             admitted = actions.admit(Actor.behind(request, user), invitation)
+            # If another person was faster, the new account goes as well
             transaction.set_rollback(not admitted)
     except IntegrityError:  # another person took the name at the same moment
         admitted = False
@@ -143,16 +143,17 @@ def go_to_provider(request: HttpRequest) -> HttpResponse:
 
 
 def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
-    """Show a page that continues to the provider: the site's policy allows no form to lead elsewhere, even by a
-    redirect."""
+    """Show a page that continues to the provider."""
     if not single_sign_on.is_on():
         raise Http404
     further = request.POST.get("next", "")
+    # `next` must not lead to another site
     if not url_has_allowed_host_and_scheme(further, {request.get_host()}, require_https=request.is_secure()):
         further = ""
     found = single_sign_on.start_sign_in(request, data, further)
     if isinstance(found, HttpResponse):
         return found
+    # The site's policy allows no form to lead elsewhere, even by a redirect
     return render(request, "accounts/leaving.html", {"url": found, "name": single_sign_on.label()})
 
 
@@ -160,7 +161,7 @@ def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
 @never_cache
 @require_GET
 def come_back(request: HttpRequest) -> HttpResponse:
-    """Handle the visitor's return from the provider. Only GET: what looks ahead must not use up the state."""
+    """Handle the visitor's return from the provider. HEAD is refused: a preview must not use up the state."""
     if not single_sign_on.is_on():
         raise Http404
-    return single_sign_on.come_back(request)
+    return single_sign_on.complete_sign_in(request)

@@ -23,7 +23,7 @@ _EXPLAINED = {
     TokenScope.WRITE: "And to write labels, and to ask workers for models, datasets and indexes.",
 }
 _SCOPES = [
-    (scope.value, format_html('<b>{}</b> <span class="quiet">{}</span>', scope.label, _EXPLAINED[scope]))
+    (scope.value, format_html('<b>{}</b> <span class="muted">{}</span>', scope.label, _EXPLAINED[scope]))
     for scope in TokenScope
 ]
 _LENGTH_HELP = "At least 10 characters. A few words make a good one."
@@ -75,7 +75,7 @@ class JoinForm(UserCreationForm):  # type: ignore[type-arg]
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
-        names.must_be_free(username)
+        names.require_free_name(username)
         return username
 
     def clean_name(self) -> str:

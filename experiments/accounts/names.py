@@ -22,7 +22,7 @@ def _is_taken(username: str) -> bool:
     return User.objects.filter(username__iexact=User.normalize_username(username)).exists()
 
 
-def free(wanted: str) -> str:
+def find_free_name(wanted: str) -> str:
     """Return the wanted user name if free, else with the first number that makes it free."""
     wanted = str(User.normalize_username(wanted))[:USERNAME_CHARS]
     if not _is_taken(wanted):
@@ -33,7 +33,7 @@ def free(wanted: str) -> str:
     return f"{wanted}{number}"
 
 
-def must_be_free(username: str) -> None:
+def require_free_name(username: str) -> None:
     """Raise ValidationError for a user name that is too long, or taken."""
     if len(username) > USERNAME_CHARS:
         raise ValidationError(f"At most {USERNAME_CHARS} characters, please.", code="long")

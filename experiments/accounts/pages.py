@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.accounts import actions, audit_query, lists, single_sign_on, throttle
-from experiments.accounts.entry_pages import in_words, leave
+from experiments.accounts.entry_pages import format_wait, leave
 from experiments.accounts.forms import (
     ASSIGNABLE,
     FirstPasswordForm,
@@ -104,13 +104,14 @@ def change_password(request: HttpRequest) -> HttpResponse:
     tried = throttle.begin_again(actor.person)
     form = _password_form(request, actor.person, request.POST)
     if tried.wait:
-        form.add_error(None, f"Too many tries. This one was not checked; try again in {in_words(tried.wait)}.")
+        form.add_error(None, f"Too many tries. This one was not checked; try again in {format_wait(tried.wait)}.")
         return _show_you(request, actor.person, 429, password_form=form)
     if not form.is_valid():
         return _show_you(request, actor.person, 400, password_form=form)
     with transaction.atomic():
         throttle.clear_tries(tried)
         form.save()
+        # Without it, the new password would sign this browser out as well
         update_session_auth_hash(request, actor.person)
         sessions.end_all(actor.person, but=request.session.session_key)
         audit.record(actor, Verb.PASSWORD_CHANGED, actor.person)
@@ -162,13 +163,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
             made = actions.make_token(actor, **form.cleaned_data)
         except StateConflict as error:
             form.add_error(None, str(error))
+    token, address = made[1] if made else "YOUR-TOKEN", request.build_absolute_uri(f"{reverse('api:root')}me")
     context: dict[str, Any] = {
         "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MAX_TOKENS]),
         "form": form if made is None else TokenForm(),
         "made": made,
-        "address": request.build_absolute_uri(f"{reverse('api:root')}me"),
+        "command": f'curl -H "Authorization: Bearer {token}" {address}',
         "mcp_address": (mcp_address := request.build_absolute_uri(f"{reverse('overview')}mcp")),
-        "mcp_configuration": _configure_mcp(mcp_address, made[1] if made else "YOUR-TOKEN"),
+        "mcp_configuration": _configure_mcp(mcp_address, token),
     }
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 

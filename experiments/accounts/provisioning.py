@@ -54,6 +54,7 @@ def receive_identity(request: HttpRequest, identity: Identity, started: dict[str
             if not Member.objects.filter(user=person).exists():
                 return render(request, "accounts/no_role.html")
             return redirect(started["next"] or "overview")
+    # Another request made the same account or connection at this moment.
     except IntegrityError:
         return _refuse_interrupted(request)
 
@@ -83,7 +84,7 @@ def connect(request: HttpRequest, identity: Identity, known: User | None, user_i
 def _create_account(request: HttpRequest, identity: Identity, invitation: Invitation | None) -> User | HttpResponse:
     """Create an account for an identity, with the role for new people; or return a page that says why not."""
     claims = identity.claims
-    email = _verified_email(claims)
+    email = _get_verified_email(claims)
     invited = invitation is not None and invitation.state == "open"
     ours = {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
     if ours and not invited and email.rpartition("@")[2].casefold() not in ours:
@@ -101,7 +102,9 @@ def _create_account(request: HttpRequest, identity: Identity, invitation: Invita
             "it. If it is yours, sign in as you do otherwise, and connect the two under Settings, You.",
         )
     person = User(
-        username=names.free(_wanted_name(claims)), email=email, first_name=names.clean_name(str(claims.get("name", "")))
+        username=names.find_free_name(_propose_name(claims)),
+        email=email,
+        first_name=names.clean_name(str(claims.get("name", ""))),
     )
     person.set_unusable_password()
     person.save()
@@ -114,9 +117,10 @@ def _create_account(request: HttpRequest, identity: Identity, invitation: Invita
     return person
 
 
-def _verified_email(claims: dict[str, Any]) -> str:
+def _get_verified_email(claims: dict[str, Any]) -> str:
     """Return the address if the provider has verified it; else ""."""
     email = claims.get("email")
+    # Some providers send the text "true".
     if not isinstance(email, str) or claims.get("email_verified") not in (True, "true") or len(email) > 254:
         return ""
     try:
@@ -126,7 +130,7 @@ def _verified_email(claims: dict[str, Any]) -> str:
     return email
 
 
-def _wanted_name(claims: dict[str, Any]) -> str:
+def _propose_name(claims: dict[str, Any]) -> str:
     """Return the provider's name for the person, as far as a user name allows."""
     for key in ("preferred_username", "email", "name"):
         found = re.sub(r"[^\w.+-]+", "-", str(claims.get(key, "")).partition("@")[0]).strip("-")

@@ -41,7 +41,7 @@ def start_session(request: HttpRequest, user: User, **_: Any) -> None:
         "agent": request.META.get("HTTP_USER_AGENT", "")[:AGENT_CHARS],
     }
     Member.objects.filter(user=user).update(seen=timezone.now())
-    sessions.forget_ended()
+    sessions.delete_ended()
     audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
 
 
@@ -77,6 +77,8 @@ def note(request: HttpRequest, user: User) -> None:
     now, visit = time.time(), request.session.get(VISIT, {})
     if now - visit.get("seen", 0) < EVERY:
         return
+    # Later ones win: the beginning stays, unless the session has none.
     request.session[VISIT] = {"began": now, **visit, "seen": now}
     late = timezone.now() - timedelta(seconds=EVERY)
+    # Several browsers of one person write once a minute together.
     Member.objects.filter(user=user).exclude(seen__gt=late).update(seen=timezone.now())

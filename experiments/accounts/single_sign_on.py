@@ -59,13 +59,11 @@ BROKEN = (
 
 
 class _Session(OAuth2Session):  # type: ignore[misc]
-    """Authlib's session, for a provider whose addresses answer themselves, and briefly.
-
-    A redirect could carry the client's secret to another host.
-    """
+    """Authlib's session, for a provider that answers at its own addresses, and briefly."""
 
     def request(self, method: str, url: str, **options: Any) -> Response:
         """Return the whole answer. Raises ValueError for a redirect and for more than MAX_ANSWER."""
+        # A redirect could carry the client's secret to another host
         options |= {"allow_redirects": False, "stream": True}
         response: Response = super().request(method, url, **options)
         if response.is_redirect:
@@ -75,6 +73,7 @@ class _Session(OAuth2Session):  # type: ignore[misc]
             body += part
             if len(body) > MAX_ANSWER:
                 raise ValueError(f"{url} answers with more than {MAX_ANSWER} bytes.")
+        # The body was read in pieces, so `requests` would otherwise find the stream used up.
         response._content = bytes(body)
         return response
 
@@ -117,9 +116,10 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
     return str(url)
 
 
-def come_back(request: HttpRequest) -> HttpResponse:
+def complete_sign_in(request: HttpRequest) -> HttpResponse:
     """Return the response for a browser that returns from the provider."""
     client, state = _build_client(), request.GET.get("state", "")
+    # 1. The sign-in that this browser began.
     client.framework.clear_state_data(request.session, "")  # forgets those that are too old
     started = client.framework.get_state_data(request.session, state)
     if started is None:
@@ -128,14 +128,16 @@ def come_back(request: HttpRequest) -> HttpResponse:
         _load_metadata(client)
     except BROKEN as error:
         return _refuse_unreachable(request, error)
-    _use_up(request, client, state, started)
+    # 2. What the provider says of the person.
+    _remove_state(request, client, state, started)
     try:
-        claims = _verified_claims(client, request)
+        claims = _verify_claims(client, request)
     except BROKEN as error:
         # Authlib keeps the state if the provider reports an error; it is for one return only
         client.framework.clear_state_data(request.session, state)
         cancelled = request.GET.get("error") == "access_denied"
         return _refuse_cancelled(request) if cancelled else _refuse_claims(request, error)
+    # 3. The identity, with its newest claims. Only the subject never changes.
     key = {"provider": name(), "subject": claims["sub"]}
     kept = {each: _storable(claims[each]) for each in KEPT if isinstance(claims.get(each), str | bool)}
     Identity.objects.filter(**key).update(claims=kept)
@@ -171,6 +173,7 @@ def _load_metadata(client: DjangoOAuth2App) -> None:
     if wrong:
         raise ValueError(f"The provider does not name its {', '.join(sorted(wrong))}, or not with {scheme}.")
     methods = metadata.get("token_endpoint_auth_methods_supported", [])
+    # Most providers accept both; a few only the header.
     basic = "client_secret_basic" in methods and "client_secret_post" not in methods
     client.client_kwargs["token_endpoint_auth_method"] = "client_secret_basic" if basic else "client_secret_post"
     # Authlib takes options of its session, such as `verify`, from other names of the metadata
@@ -181,7 +184,7 @@ def _load_metadata(client: DjangoOAuth2App) -> None:
     }
 
 
-def _use_up(request: HttpRequest, client: DjangoOAuth2App, state: str, started: dict[str, Any]) -> None:
+def _remove_state(request: HttpRequest, client: DjangoOAuth2App, state: str, started: dict[str, Any]) -> None:
     """Remove the state from the stored session, before the provider takes its time. A second return finds none."""
     client.framework.clear_state_data(request.session, state)
     try:
@@ -191,7 +194,7 @@ def _use_up(request: HttpRequest, client: DjangoOAuth2App, state: str, started: 
     client.framework.set_state_data(request.session, state, started)  # here alone, until Authlib has checked it
 
 
-def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, Any]:
+def _verify_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str, Any]:
     """Return what the provider tells of the person. Raises one of BROKEN unless it answers this browser's request."""
     audience = {"essential": True, "value": settings.OIDC_CLIENT_ID}
     issuer = {"essential": True, "value": client.server_metadata["issuer"]}
@@ -204,6 +207,7 @@ def _verified_claims(client: DjangoOAuth2App, request: HttpRequest) -> dict[str,
         if profile.get("sub") != claims["sub"]:
             raise ValueError("What the provider tells is of another person than the token.")
         claims.pop("email_verified", None)  # says nothing of an address that is named elsewhere
+        # Later ones win: what the signed token says.
         claims = {**profile, **claims}
     return claims
 

@@ -102,11 +102,13 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
     with transaction.atomic():
         fresh = [SignInAttempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
         SignInAttempts.objects.bulk_create(fresh, ignore_conflicts=True)
+        # Locked in the order of keys: two attempts at the same moment do not deadlock
         rows = SignInAttempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
         wait = _longest_wait(rows, now)  # checked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
             beyond = row.count - FREE[dict(keys)[row.key]]
+            # The exponent is bounded, since a count may be large; `MAX_WAIT` bounds the wait
             seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
             row.until = now + min(timedelta(seconds=seconds), MAX_WAIT)
             row.save()

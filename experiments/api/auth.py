@@ -20,6 +20,7 @@ class Token(HttpBearer):
         found = ApiToken.find(token)
         if found is None:
             raise AuthenticationError
+        # So that everything behind it, such as `access`, need not know how the person came.
         request.user = found.user
         return found
 
@@ -55,6 +56,7 @@ def is_still_allowed(request: HttpRequest) -> bool:
     """True if access is still valid: the token or session is active, and its user is a member."""
     auth = getattr(request, "auth", None)
     if isinstance(auth, ApiToken):
+        # Read again: it may have been revoked since the request began.
         token = ApiToken.objects.filter(pk=auth.pk).first()
         lasts = token is not None and token.is_good
     else:

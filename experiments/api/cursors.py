@@ -40,11 +40,9 @@ class ListPage(Schema, Generic[Item]):
 def page(
     request: HttpRequest, rows: QuerySet[Row], order: Sequence[str], asked: Paging, shape: Callable[[Row], Item]
 ) -> ListPage[Item]:
-    """Return the rows after the cursor, in an order whose last field is unique. No field may be null.
-
-    Rows that are already ordered by expressions stay so: their caller keeps the database from a wrong index.
-    """
+    """Return the rows after the cursor, in an order whose last field is unique. No field may be null."""
     by = list(order)
+    # Ordered by expressions, so that the database does not walk a wrong index: keep it so
     if any(not isinstance(each, str) for each in rows.query.order_by):
         names = [name.lstrip("-") for name in by]
         rows = rows.alias(**{f"by_{name}": Coalesce(F(name), F(name)) for name in names})
@@ -61,13 +59,13 @@ def page(
 
 
 def _filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:
-    """Return a filter for later rows. The first field has a condition of its own, so that an index on it can be
-    used."""
+    """Return a filter for later rows."""
     field, value = order[0], values[0]
     name, past = field.lstrip("-"), "lt" if field.startswith("-") else "gt"
     if len(order) == 1:
         return Q(**{f"{name}__{past}": value})
     later = Q(**{f"{name}__{past}": value}) | _filter_after(order[1:], values[1:])
+    # Follows from `later`, but can use an index on the first field
     return Q(**{f"{name}__{past}e": value}) & later
 
 

@@ -85,6 +85,7 @@ def _describe_operation(schema: Json, path: str, method: str, operation: Json, s
     """Return an operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
+    # Each operation has one successful answer.
     good = next(node for status, node in operation["responses"].items() if status.startswith("2"))
     answer = good.get("content", {}).get("application/json", {}).get("schema", {})
     return {
@@ -98,6 +99,7 @@ def _describe_operation(schema: Json, path: str, method: str, operation: Json, s
         "gives": list(fields(schema, answer, "")),
         "answers": [(status, node["description"]) for status, node in operation["responses"].items()],
         "curl": curl(site + path, method.upper(), example(schema, body) if body else None),
+        # A stream never ends, and a file is no text to show.
         "can_try": method == "get" and not path.endswith(("/stream", "/file")),
     }
 
@@ -113,6 +115,7 @@ def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
     """Yield the fields of an object; for a page of a list, those of its items."""
     properties = resolve(schema, of).get("properties", {})
     required = resolve(schema, of).get("required", [])
+    # All lists have this shape: their items are what a reader looks for.
     if set(properties) == {"items", "next"}:
         yield from fields(schema, properties["items"]["items"], "item")
         return

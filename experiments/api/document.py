@@ -72,6 +72,7 @@ def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def complete(name: str, method: str, operation: Json) -> None:
+    # What the operation itself answers, with headers.
     responses = {str(status): part for status, part in operation["responses"].items()}
     for response in responses.values():
         response["headers"] = {header: integer() for header in RATE}
@@ -87,6 +88,7 @@ def complete(name: str, method: str, operation: Json) -> None:
         operation["parameters"].append(header(HEADER, text, maxLength=MAX_KEY_CHARS, pattern=r"^[\x21-\x7e]*$"))
     if name in EDITS:
         operation["parameters"].append(header("If-Match", "the ETag of what you edit"))
+    # Problems.
     statuses = [*ANY, *(WITH_BODY if "requestBody" in operation else ()), *((409,) if name in CONFLICTS else ())]
     responses |= {str(status): problem(status) for status in [*statuses, *((412, 428) if name in EDITS else ())]}
     operation["responses"] = dict(sorted(responses.items()))

@@ -50,6 +50,7 @@ Row = TypeVar("Row", bound=Model)
 
 def _check_day(written: Any) -> Any:
     """Accept only text like 2026-11-21 as a day; pydantic would accept seconds too."""
+    # ASCII only: `\d` would also take digits of other scripts.
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(written), re.ASCII):
         raise ValueError("Write a day as 2026-11-21.")
     return written
@@ -75,6 +76,7 @@ class RowOut(Schema):
     @classmethod
     def _run_root_validator(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         """Validate as the base class does, but do not read again what was read already."""
+        # Ninja would wrap a finished schema once more, and look for the columns of a row in it.
         return values if isinstance(values, cls) else handler(DjangoGetter(values, cls, info.context))
 
 

@@ -26,12 +26,8 @@ def answer_once(
     request: HttpRequest, response: HttpResponse, user: User, make: Callable[[], tuple[Schema, str]]
 ) -> dict[str, Any]:
     """Return the answer of `make`, with the address of what it created; the same answer for the same key and
-    request.
-
-    All is one transaction: of two such requests at the same moment one waits for the other, and a refused one
-    leaves no key behind.
-    """
-    # The key; "" if there is none. Raises Refusal for one that cannot be stored.
+    request."""
+    # The key; "" if there is none
     key = request.headers.get(HEADER, "").strip()
     if len(key) > MAX_KEY_CHARS or not key.isprintable():
         raise InvalidInput(f"An Idempotency-Key has at most {MAX_KEY_CHARS} printable characters.", HEADER)
@@ -40,6 +36,7 @@ def answer_once(
         IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
         head = f"{request.method} {request.get_full_path()}\n".encode("utf-8", "replace")
         sent = hashlib.sha256(head + request.body).hexdigest()
+        # In one transaction: of two such requests one waits here for the other, and a refused one leaves no key behind
         row, fresh = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": sent})
         if row.request != sent:
             raise Refusal("key-reused", f"The key {key!r} came with another request before. Take a new one.")

@@ -86,6 +86,7 @@ api = Interface(
 )
 problems.handle(api)
 api.add_decorator(parameters.refuse_unknown)
+# Some modules add operations to another's router: each router counts once
 for router in dict.fromkeys([import_module(f"experiments.{module}").router for module in OPERATIONS]):
     api.add_router("", router)
 

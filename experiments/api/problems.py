@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "unavailable": (503, "This is not possible at the moment"),
 }
 """Kind of problem -> status and title. The docs page explains each under #problem-KIND."""
+# Reversed, so that of kinds with the same status the first one wins
 OF_STATUS = {status: kind for kind, (status, _) in reversed(KINDS.items())}
 NOTHING = "There is nothing under this address, or nothing that you may see."
 CHALLENGE = 'Bearer realm="MAIA Web"'
@@ -80,6 +81,7 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
     response = HttpResponse(
         json.dumps(problem.model_dump()), status=status, content_type=MEDIA_TYPE, headers=dict(headers)
     )
+    # RFC 9110 asks for it: the header says how to authenticate.
     if status == 401:
         response["WWW-Authenticate"] = CHALLENGE
     return response
@@ -127,6 +129,7 @@ def _field_error(found: Mapping[str, Any]) -> FieldError:
     parts = [str(part) for part in place]
     if source in {"query", "body"} and len(parts) > 1:
         parts = parts[1:]  # the name of our own argument
+    # The rest of the place names types within a union, which the client did not write.
     if source == "query":
         parts = parts[:1]
     return FieldError(field=".".join(parts) or str(source), message=str(found["msg"]))

@@ -47,6 +47,7 @@ def count(asker: str) -> Rate | None:
             pipe.incr(key)
             pipe.expire(key, WINDOW)
             used = int(pipe.execute()[0])
+    # Without Redis, requests are not counted rather than refused.
     except RedisError:
         return None
     return Rate(LIMIT, LIMIT - used, WINDOW - int(now) % WINDOW)

@@ -39,6 +39,7 @@ def must_match(request: HttpRequest, shown: Schema) -> None:
 
 def lock_as_read(request: HttpRequest, rows: QuerySet[Row], pk: int, out: type[RowOut]) -> Row:
     """Lock a row and return it, if the client knows its current version. Raises Refusal."""
+    # Locked, so that the row cannot change between the comparison and the edit.
     row = find(rows.select_for_update(), pk=pk)
     must_match(request, out.from_orm(row))
     return row

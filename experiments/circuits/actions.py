@@ -31,7 +31,7 @@ from workers.record.circuits import find_size_problem
 CHANGES = Role.RESEARCHER
 MAX_NAME = 80
 MAX_NOTE = 2_000
-TARGET = Target("circuit", "name", MAX_NAME, "Circuit of this network")
+TARGET = Target("circuit", "Circuits", "name", MAX_NAME, "Circuit of this network")
 
 
 @transaction.atomic
@@ -41,7 +41,9 @@ def create_circuit(
     """Create a circuit of the actor's own, of `network` if given. Raises InvalidInput."""
     actor.require(CHANGES)
     row = Circuit(owner=actor.person, name=_check_name(name), note=_check_note(note))
+    # Members are checked before anything is written.
     row.network, members = build_members(drafts, network)
+    # The key of the network stays if its model is deleted later; `base` then becomes null.
     row.base = VisionModelRow.objects.filter(name=row.network).first()
     row.save()
     _insert(row, members)
@@ -53,6 +55,7 @@ def create_circuit(
 def rename_circuit(actor: Actor, pk: int, name: str, note: str) -> Circuit:
     """Rename a circuit. Raises InvalidInput, and PermissionDenied for another person's."""
     row = lock_circuit(actor, pk)
+    # Before the change, so that the record has the old name beside the new one.
     audit.record(actor, Verb.CIRCUIT_RENAMED, row, name=name)
     row.name, row.note = _check_name(name), _check_note(note)
     row.save(update_fields=["name", "note"])
@@ -67,9 +70,11 @@ def add_members(actor: Actor, pk: int, drafts: Sequence[MemberDraft]) -> int:
     fresh = [each for each in dict.fromkeys(drafts) if each.member not in there]
     if not fresh:
         return 0
+    # `build_members` sees only the fresh ones; the size of the whole is checked here.
     if problem := find_size_problem([*there, *(each.member for each in fresh)]):
         raise InvalidInput(problem, "members")
     _, members = build_members(fresh, row.network)
+    # After the highest position, not after the count: removed members leave gaps.
     last = max((each.position for each in row.members.all()), default=0)
     _insert(row, members, after=last)
     audit.record(actor, Verb.CIRCUIT_EXTENDED, row, members=len(members))
@@ -101,6 +106,7 @@ def change_circuit(
     row.note = row.note if note is None else _check_note(note)
     row.save(update_fields=["name", "note"])
     if drafts is not None:
+        # Of the same network still: runs and graphs of the circuit refer to it.
         _, members = build_members(drafts, row.network)
         row.members.all().delete()
         _insert(row, members)
@@ -112,6 +118,7 @@ def change_circuit(
 def delete_circuit(actor: Actor, pk: int) -> None:
     """Delete a circuit. Its units and their labels stay. Raises PermissionDenied for another person's."""
     row = lock_circuit(actor, pk)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.CIRCUIT_DELETED, row, members=row.members.count())
     row.delete()
 
@@ -135,6 +142,7 @@ def keep_found(actor: Actor, row: CircuitSearch, name: str, count: int) -> Circu
     found = report.members if report else ()
     if not 1 <= count <= len(found):
         raise InvalidInput(f"{len(found)} members were found. Keep 1 to {len(found)} of them, not {count}.", "count")
+    # Results are sorted, strongest first.
     drafts = draft_places((row.layer, each.unit) for each in found[:count])
     return create_circuit(actor, name, drafts, f"Found by effect on the logit of {row.target}.")
 

@@ -14,6 +14,7 @@ from ninja import Field, Query, Router, Schema, Status
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.fields import NO_NUL, Body, Id, Name, UnitNumber, UserName, Words, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.circuits import actions, lists
@@ -98,9 +99,9 @@ class CircuitDetail(CircuitOut):
     members: list[MemberStateOut]
 
 
+@with_filters(lists.FILTERS)
 class CircuitFilters(Schema):
-    network: Words | None = Field(None, description="key of the model")
-    q: Words | None = Field(None, description="words of the name")
+    """The filters of the page Circuits."""
 
 
 def _circuit_out(row: Circuit) -> CircuitOut:
@@ -134,6 +135,7 @@ def _circuit_detail(row: Circuit, names: SystemNameMasker) -> CircuitDetail:
 
 
 def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
+    # The revision of a file is kept, so that the page can say that other weights are here.
     return [
         MemberDraft(CircuitMember(each.model, each.layer, each.unit), each.revision, each.label) for each in members
     ]
@@ -143,7 +145,7 @@ def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
 def list_circuits(request: HttpRequest, filters: Query[CircuitFilters], paging: Query[Paging]) -> ListPage[CircuitOut]:
     """Newest first."""
     authorize(request)
-    rows = lists.list_circuits(filters.network or "", filters.q or "")
+    rows = lists.circuits_from(read_filters(filters)).require_sense()
     return page(request, rows, ["-pk"], paging, _circuit_out)
 
 
@@ -202,4 +204,5 @@ def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: SystemName
     """Raise Refusal if the circuit has changed since the client read it, PermissionDenied for another person's."""
     find(Circuit.objects.all(), pk=pk)
     actions.lock_circuit(actor, pk)
+    # The ETag is that of the whole answer, which is built again under the lock.
     must_match(request, _circuit_detail(find(lists.list_circuits(), pk=pk), names))

@@ -15,6 +15,7 @@ from workers.record.estimates import Estimate
 
 MAX_CHOICES = 200
 """Maximum circuits that a form offers, the newest."""
+# A bound on the work of a page: each graph is parsed.
 _READ = 20
 """Newest graphs of a circuit that are searched for one of the same class."""
 
@@ -81,6 +82,7 @@ def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple
     """Return the newest graphs of both circuits as they are now that share class, network and dataset."""
     if first.network != second.network:
         return None
+    # Reversed, so that the newest of several graphs with one question wins.
     by_question = {_question(each): each for each in reversed(_list_measured(second, two))}
     for each in _list_measured(first, one):
         if found := by_question.get(_question(each)):
@@ -90,6 +92,7 @@ def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple
 
 def _list_measured(circuit: Circuit, views: Views) -> list[Measured]:
     """Return graphs with a class, for the current weights and members, newest first."""
+    # Effects of other members or weights would be compared with those of today.
     rows = [row for row in list_graphs(circuit).exclude(measured=None)[:_READ] if is_of_now(row, list(views.values()))]
     read = [(row, read_report(row)) for row in rows]
     return [(row, report) for row, report in read if report is not None and report.class_number is not None]
@@ -105,4 +108,5 @@ def list_others(circuit: Circuit | None = None) -> Sequence[Circuit]:
     rows = list(list_circuits()[:MAX_CHOICES])
     if circuit is None:
         return rows
+    # The sort is stable: within a network, the newest stay first.
     return sorted((each for each in rows if each.pk != circuit.pk), key=lambda each: each.network != circuit.network)

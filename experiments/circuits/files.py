@@ -14,6 +14,7 @@ from workers.record.circuits import MAX_MEMBERS, CircuitMember
 MAX_BYTES = 1 << 20
 
 
+# Unknown fields are refused: a file that a newer version wrote would lose them silently.
 class _Member(msgspec.Struct, forbid_unknown_fields=True):
     model: str
     layer: str
@@ -46,11 +47,15 @@ def read_circuit_file(data: bytes) -> CircuitDraft:
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"The file has {len(data):,} bytes; that of a circuit has at most {MAX_BYTES:,}.", "file")
     try:
+        # Editors on Windows add a byte order mark, which JSON does not allow.
         told = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=_File)
+    # Deeply nested JSON ends in a RecursionError, not in a DecodeError.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"This is no file of a circuit: {error}. Export one as JSON, and compare.", "file") from None
+    # Names of models and layers have at most 200 characters in the database.
     if too_long := next((each for each in told.members if max(len(each.model), len(each.layer)) > 200), None):
         raise InvalidInput(f"No layer is called “{too_long.model[:80]} / {too_long.layer[:80]}…”.", "file")
+    # Beyond the database's integer, the lookup itself would fail.
     if wrong := next((each for each in told.members if not 0 <= each.unit < 2**31), None):
         raise InvalidInput(f"{wrong.layer} of {wrong.model} has no unit {wrong.unit}.", "file")
     if len(told.members) > MAX_MEMBERS:

@@ -37,6 +37,7 @@ class FindCircuit(forms.Form):
         """Fill the lists with what there is to choose from."""
         by_model = [
             (name, [(each.pk, f"{each.name}, {each.units:,} {each.plural}") for each in found])
+            # `list_layers` orders by model, which `groupby` needs.
             for name, found in groupby(layers, lambda each: each.model.name)
         ]
         self.fields["layer"].widget = forms.Select(choices=[("", "Choose a layer"), *by_model])
@@ -58,12 +59,40 @@ class ChangeCircuit(forms.Form):
     note = forms.CharField(required=False, widget=forms.Textarea({"rows": 3}))
 
 
-class MeasureGraph(forms.Form):
-    """The class whose logit is read, if the model knows classes, and the dataset."""
+class ImportCircuit(forms.Form):
+    """A file of a circuit."""
 
-    target = forms.CharField(
-        label="Class", required=False, widget=_text(list="graph-classes", placeholder="moved most", spellcheck="false")
+    file = forms.FileField(
+        label="File of a circuit",
+        help_text=".json, at most 1 MB",
+        widget=forms.FileInput({"accept": ".json, application/json"}),
     )
+
+
+class CompareCircuits(forms.Form):
+    """Two circuits; the first one is hidden where it is fixed, on its own page."""
+
+    a = forms.CharField(label="Circuit", required=False)
+    b = forms.CharField(label="Compare with", required=False)
+
+    def __init__(
+        self,
+        choices: Iterable[Circuit],
+        first: Circuit | None,
+        second: Circuit | None = None,
+        *,
+        is_fixed: bool = False,
+    ) -> None:
+        # The form is sent with GET and read by the page, so it is never bound.
+        super().__init__(initial={"a": first and first.pk, "b": second and second.pk})
+        options = [(each.pk, f"{each.name:.60} ({each.network:.30})") for each in choices]
+        self.fields["a"].widget = forms.HiddenInput() if is_fixed else forms.Select(choices=options)
+        self.fields["b"].widget = forms.Select(choices=options)
+
+
+class ChooseDataset(forms.Form):
+    """The dataset on whose images a circuit is measured."""
+
     dataset = forms.CharField(required=False, widget=forms.Select)
 
     def offer(self, circuit: Circuit, datasets: Iterable[Dataset]) -> Self:
@@ -71,3 +100,11 @@ class MeasureGraph(forms.Form):
         self.initial.setdefault("dataset", dataset_for(circuit.network))
         self.fields["dataset"].widget = forms.Select(choices=_name_datasets(datasets))
         return self
+
+
+class MeasureGraph(ChooseDataset):
+    """The class whose logit is read, if the model knows classes, and the dataset."""
+
+    target = forms.CharField(
+        label="Class", required=False, widget=_text(list="graph-classes", placeholder="moved most", spellcheck="false")
+    )

@@ -74,6 +74,7 @@ def read_section(
 ) -> dict[str, Any]:
     """Return the content of the section; `asked` is the key of a graph."""
     rows = list(list_graphs(circuit)[:MAX_LINKS])
+    # The requested graph, else the newest.
     shown = next((each for each in rows if each.pk == parse_key(asked)), None) or next(iter(rows), None)
     why_not = explain_unmeasurable(circuit, [each.row for each in members])
     datasets = list(Dataset.objects.filter(available=True))
@@ -95,6 +96,7 @@ def read_section(
 
 def is_of_now(row: CircuitGraph, members: Sequence[MemberView]) -> bool:
     """True if members, weights and images are still those that were measured."""
+    # The key is a digest of the whole question: any difference changes it.
     return row.key == CircuitGraph.key_of(row.circuit, [each.row for each in members], row.dataset, row.target)
 
 
@@ -102,6 +104,7 @@ def read_report(row: CircuitGraph) -> CircuitGraphReport | None:
     """Return the report; None if it is not measured yet, or its data are invalid."""
     if row.measured is None:
         return None
+    # The result comes from a worker: an invalid one must not break the circuit's page.
     stored: Any = row.result
     try:
         return read_circuit_graph(stored)
@@ -127,6 +130,7 @@ def _view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGrap
         ],
         figures=_write_figures(report),
         class_name=name_class(report),
+        # The ranking leaves out edges without an effect.
         without_effect=len(report.edges) - len(ranked),
     )
 

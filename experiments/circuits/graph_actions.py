@@ -15,7 +15,7 @@ from workers.record.circuit_graphs import find_graph_problem
 from workers.record.decoding import encode
 
 ASKS = Role.RESEARCHER
-_OFFERED = 8
+_MAX_NAMES = 8
 """Classes that a message names."""
 
 
@@ -35,6 +35,7 @@ def ask_for_graph(actor: Actor, circuit: Circuit, key: str, target: str = "") ->
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
     target = _check_target(circuit, target)
     asked = {"circuit": circuit, "dataset": dataset, "target": target}
+    # A copy of the members: the circuit may change while the graph is measured.
     asked["members"] = [encode(each.member) for each in members]
     row, _ = find_or_add(CircuitGraph, CircuitGraph.key_of(circuit, members, dataset, target), asked)
     ask_unless_answered(actor, row, JobKind.GRAPH, Verb.GRAPH_ASKED, dataset=key)
@@ -70,11 +71,14 @@ def _check_target(circuit: Circuit, typed: str) -> str:
         raise InvalidInput(f"{circuit.network} knows no classes. Leave the class empty.", "target")
     names = list(layer.names)
     if name in names:
+        # ImageNet, for one, has two classes "crane": a repeated name is stored as a number.
         return name if names.count(name) == 1 else str(names.index(name))
+    # `isascii`, because `isdigit` is also true of digits that `int` refuses, such as ².
     if name.isascii() and name.isdigit() and len(name) < 10 and int(name) < layer.units:
+        # A number of a class with a unique name is stored by that name, so that both ways of asking are one question.
         own = layer.name_of(int(name))
         return own if own and names.count(own) == 1 else str(int(name))
-    some = ", ".join(names[:_OFFERED])
+    some = ", ".join(names[:_MAX_NAMES])
     raise InvalidInput(
         f"{circuit.network} has no class {name[:60]!r}. Choose one such as {some}; or a number up to "
         f"{layer.units - 1:,}; or leave it empty.",

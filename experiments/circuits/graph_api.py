@@ -9,12 +9,11 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import AskedOnceOut, Body, Id, Name, Words, find
+from experiments.api.fields import AskedOnceOut, Body, Id, Name, RowOut, Words, find
 from experiments.circuits import compare, graph, graph_actions, lists
 from experiments.core.actors import Actor
 from experiments.core.system_names import SystemNameMasker
 from experiments.models import Circuit, CircuitGraph, TokenScope
-from workers.record.estimates import Estimate
 
 router = Router(tags=["Circuits"])
 GRAPHS = CircuitGraph.objects.select_related("circuit__base", "dataset", "job")
@@ -40,7 +39,7 @@ class CircuitGraphOut(AskedOnceOut):
     )
 
 
-class EstimateOut(Schema):
+class EstimateOut(RowOut):
     """A figure with its 95 % interval."""
 
     value: float | None
@@ -50,22 +49,22 @@ class EstimateOut(Schema):
     why: str = Field(description="why there is no value or no interval")
 
 
-class ComparedMemberOut(Schema):
+class ComparedMemberOut(RowOut):
     """A member; effects are null if no graphs of both circuits share class and dataset."""
 
-    model: str
-    layer: str
-    unit: int
-    label: str
+    model: str = Field(validation_alias="view.member.model")
+    layer: str = Field(validation_alias="view.member.layer")
+    unit: int = Field(validation_alias="view.member.unit")
+    label: str = Field(validation_alias="view.label")
     first: EstimateOut | None = Field(description="its effect on the class, as measured with the first circuit")
     second: EstimateOut | None = Field(description="the same with the second")
 
 
-class CircuitComparisonOut(Schema):
+class CircuitComparisonOut(RowOut):
     """Two circuits side by side."""
 
-    first: int
-    second: int
+    first: int = Field(validation_alias="first.pk")
+    second: int = Field(validation_alias="second.pk")
     similarity: float | None = Field(description="Jaccard's: shared members over all; null for two networks")
     class_name: str = Field(description="that effects are of; empty where nothing of both was measured on one class")
     dataset: str
@@ -77,22 +76,6 @@ class CircuitComparisonOut(Schema):
 class ComparedCircuits(Schema):
     first: Id
     second: Id
-
-
-def _member_out(each: compare.SharedMember) -> ComparedMemberOut:
-    member = each.view.member
-    return ComparedMemberOut(
-        model=member.model,
-        layer=member.layer,
-        unit=member.unit,
-        label=each.view.label,
-        first=_estimate_out(each.first),
-        second=_estimate_out(each.second),
-    )
-
-
-def _estimate_out(effect: Estimate | None) -> EstimateOut | None:
-    return EstimateOut(**vars(effect)) if effect else None
 
 
 @router.get("/circuits/{pk}/graphs", response=ListPage[CircuitGraphOut], summary="List the graphs of a circuit")
@@ -123,14 +106,4 @@ def compare_circuits(request: HttpRequest, asked: Query[ComparedCircuits]) -> Ci
     """Compare two circuits: their shared members, and the effects of these on a class that both were measured on."""
     names = SystemNameMasker(authorize(request))
     first, second = (find(lists.list_circuits(), pk=key) for key in (asked.first, asked.second))
-    found = compare.compare_circuits(first, second, names)
-    return CircuitComparisonOut(
-        first=first.pk,
-        second=second.pk,
-        similarity=found.similarity,
-        class_name=found.class_name,
-        dataset=found.dataset,
-        shared=[_member_out(each) for each in found.shared],
-        first_only=[_member_out(each) for each in found.first_only],
-        second_only=[_member_out(each) for each in found.second_only],
-    )
+    return CircuitComparisonOut.from_orm(compare.compare_circuits(first, second, names))

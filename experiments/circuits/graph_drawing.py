@@ -41,7 +41,7 @@ class DrawnNode:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """Corner of its picture."""
+        """Return the corner of its picture."""
         return self.x - _RADIUS, self.y - _RADIUS
 
 
@@ -82,6 +82,7 @@ def write_effect(effect: Estimate) -> str:
 
 
 def _write(value: float) -> str:
+    # Outside this range two decimals would show 0, or too many digits for the table.
     return "0" if not value else f"{value:+.2f}" if 0.005 <= abs(value) < 1e5 else f"{value:+.0e}"
 
 
@@ -94,7 +95,9 @@ def judge_effect(effect: Estimate) -> str:
 
 def rank_edges(report: CircuitGraphReport) -> list[GraphEdge]:
     """Return the edges with an effect: first those whose interval excludes 0, strongest first."""
+    # Results come from workers and may hold infinities, which neither sort nor draw.
     there = [each for each in report.edges if _is_number(each.effect.value) and each.effect.value]
+    # False sorts before True. Places of nodes come last, so that the order of equals is stable.
     return sorted(there, key=lambda each: (not each.is_clear, -abs(each.effect.value or 0), each.source, each.target))
 
 
@@ -107,15 +110,19 @@ def draw_graph(
 ) -> DrawnGraph:
     """Draw the graph. `columns` give the places of members, `views` their look; members that left the circuit get
     their own columns."""
+    # 1. A point for each node.
     placed = _place(report, columns)
+    # How many members each column has.
     by_column: dict[int, int] = {}
     for column, _ in placed:
         by_column[column] = by_column.get(column, 0) + 1
     rows = max(by_column.values(), default=0)
     points = {}
     for at, (column, row) in enumerate(placed):
+        # A column with fewer members is centred.
         gap = (rows - by_column[column]) * _ROW / 2
         points[at] = (_LEFT + column * _COLUMN, _TOP + gap + row * _ROW + _RADIUS)
+    # 2. The strongest edges; their widths are relative to the strongest.
     ranked = rank_edges(report)
     shown = ranked[:MAX_EDGES]
     strongest = max((abs(each.effect.value or 0) for each in shown), default=1)
@@ -136,6 +143,7 @@ def _place(report: CircuitGraphReport, columns: Sequence[CircuitColumn]) -> list
     the top."""
     order = [(each.model, each.layer) for each in columns]
     found = list(dict.fromkeys((each.model, each.layer) for each in report.nodes))
+    # Columns of the circuit in their order, then those of members that have left it. Empty columns are dropped.
     used = [place for place in order if place in found] + [place for place in found if place not in order]
     rows: dict[int, int] = {}
     placed = [(0, 0)] * len(report.nodes)
@@ -146,6 +154,7 @@ def _place(report: CircuitGraphReport, columns: Sequence[CircuitColumn]) -> list
         return used.index((node.model, node.layer)), -effect if _is_number(effect) and effect else 0.0, at
 
     for at in sorted(range(len(report.nodes)), key=rank):
+        # Nodes come in the order of rank, so each takes the next free row of its column.
         column = rank(at)[0]
         placed[at] = (column, rows.get(column, 0))
         rows[column] = rows.get(column, 0) + 1
@@ -193,14 +202,18 @@ def _draw_edge(
     edge: GraphEdge, points: Mapping[int, tuple[float, float]], strongest: float, names: Sequence[str]
 ) -> DrawnEdge:
     (x1, y1), (x2, y2) = points[edge.source], points[edge.target]
+    # Lines begin and end at the edge of the circles, not at their centres.
     x1, x2 = x1 + _RADIUS, x2 - _RADIUS
+    # Control points half-way: the curve leaves and enters horizontally.
     bend = (x2 - x1) / 2
     kind = judge_effect(edge.effect)
     share = abs(edge.effect.value or 0) / strongest if strongest else 0
     words = f"{names[edge.source]} to {names[edge.target]}: {write_effect(edge.effect)}"
     path = f"M{x1:g} {y1:g}C{x1 + bend:g} {y1:g} {x2 - bend:g} {y2:g} {x2:g} {y2:g}"
+    # Rounded up, so that the weakest edge has a width too.
     return DrawnEdge(edge.source, edge.target, path, kind, max(1, math.ceil(share * WIDTHS)), words)
 
 
 def _shorten(text: str, most: int) -> str:
+    # One character less, for the ellipsis.
     return text if len(text) <= most else f"{text[: most - 1]}…"

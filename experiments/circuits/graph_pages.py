@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import compare, graph_actions, lists
-from experiments.circuits.forms import MeasureGraph
+from experiments.circuits.forms import CompareCircuits, MeasureGraph
 from experiments.circuits.graph_drawing import write_effect
 from experiments.circuits.pages import render_circuit
 from experiments.core import access
@@ -45,11 +45,13 @@ def compare_circuits(request: HttpRequest) -> HttpResponse:
     """Show two circuits by their keys, `a` and `b`; a form if either is missing."""
     names = SystemNameMasker(access.require(request))
     keys = [parse_key(request.GET.get(name)) for name in ("a", "b")]
+    # A missing key shows the form; a key of no circuit is an error.
     first, second = (get_object_or_404(lists.list_circuits(), pk=key) if key else None for key in keys)
+    choices = compare.list_others()
     context: dict[str, Any] = {
         "first": first,
         "second": second,
-        "choices": compare.list_others(),
+        "form": CompareCircuits(choices, first, second) if choices else None,
         "breadcrumbs": [
             ("Units", reverse("units")),
             ("Circuits", reverse("circuits")),

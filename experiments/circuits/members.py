@@ -30,6 +30,7 @@ def draft_places(places: Iterable[tuple[Layer, int]]) -> list[MemberDraft]:
 
 def find_network(model: VisionModelRow) -> str:
     """Return the key of the model's network: its own, or the one that it is on top of."""
+    # An auto-encoder is on top of another model.
     return model.base or model.name
 
 
@@ -41,6 +42,7 @@ def build_members(drafts: Sequence[MemberDraft], network: str = "") -> tuple[str
     members = [each.member for each in drafts]
     if problem := find_size_problem(members):
         raise InvalidInput(problem, "members")
+    # Two queries for all members, however many there are.
     layers = _find_layers(members)
     for each in members:
         _check_member(each, layers.get((each.model, each.layer)))
@@ -64,6 +66,7 @@ def build_members(drafts: Sequence[MemberDraft], network: str = "") -> tuple[str
 
 def _find_layers(members: Sequence[CircuitMember]) -> Mapping[tuple[str, str], Layer]:
     """Return the layers by key of the model and name."""
+    # The product of both sets may find layers that are not asked for; the dictionary makes them harmless.
     models, names = {each.model for each in members}, {each.layer for each in members}
     rows = Layer.objects.select_related("model").filter(model__name__in=models, name__in=names)
     return {(row.model.name, row.name): row for row in rows}
@@ -84,6 +87,7 @@ def _check_member(member: CircuitMember, layer: Layer | None) -> None:
 
 def _check_network(members: Sequence[CircuitMember], models: Sequence[VisionModelRow], network: str) -> str:
     """Return the network of all members. Raises InvalidInput if they differ."""
+    # Without a network, the first member decides.
     wanted = network or find_network(models[0])
     for member, model in zip(members, models, strict=True):
         if (found := find_network(model)) != wanted:
@@ -95,7 +99,9 @@ def _check_network(members: Sequence[CircuitMember], models: Sequence[VisionMode
 
 def _find_units(places: Sequence[tuple[Layer, int]]) -> Mapping[tuple[int, int], Unit]:
     """Return the rows of these units by layer and number; missing rows are created."""
+    # With `ignore_conflicts` Django sets no keys, so the rows are read afterwards.
     Unit.objects.bulk_create([Unit(layer=layer, number=number) for layer, number in places], ignore_conflicts=True)
+    # One query for each layer.
     numbers: dict[int, list[int]] = {}
     for layer, number in places:
         numbers.setdefault(layer.pk, []).append(number)

@@ -12,40 +12,40 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, compare, graph, graph_actions, lists, runs
-from experiments.circuits.forms import ChangeCircuit, MeasureGraph
+from experiments.circuits.forms import ChangeCircuit, ChooseDataset, CompareCircuits, ImportCircuit, MeasureGraph
 from experiments.circuits.members import draft_places, find_network
 from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.compatibility import dataset_for
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import clean_text, parse_key
+from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.form_fields import add_refusal
+from experiments.display.narrowing import list_fields
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
-from experiments.units.chosen import put_together, read_places
+from experiments.runs.filter_words import describe_filter
+from experiments.units.chosen import ChooseTarget, put_together, read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MAX_MEMBERS
 
 PAGE_SIZE = 50
 PAGE = "circuits/circuit.html"
-TYPED = 10_000
-"""Maximum characters read of a form field."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show all circuits, or those of one network, newest first."""
+    """Show the circuits that the query selects, newest first."""
     names = SystemNameMasker(access.require(request))
-    network = clean_text(request.GET.get("network", ""), 200)
-    rows = lists.list_circuits(network)
-    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "network")
+    found = lists.circuits_from(request.GET.dict())
+    page = Page.of(request.GET.dict(), found.rows.count(), PAGE_SIZE, *lists.FILTERS)
     context = {
-        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "found": found,
+        "fields": list_fields(lists.FILTERS, found.values, names),
+        "words": describe_filter("circuits", found.values),
+        "rows": lists.draw_rows(found.rows[page.start : page.end], names),
         "page": page,
-        "network": network,
-        "may_bring": (access.role_in(request) or 0) >= actions.CHANGES,
+        "form": ImportCircuit() if (access.role_in(request) or 0) >= actions.CHANGES else None,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
     }
     return render(request, "circuits/index.html", context)
@@ -55,6 +55,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def circuit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show members by layer, their graph, and a table; htmx gets the graph alone, while a worker measures it."""
     access.require(request)
+    # htmx polls for the graph only, which takes as much of the context.
     template = "circuits/graph.html" if request.htmx.target == graph.SECTION else PAGE
     return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), template=template)
 
@@ -75,17 +76,17 @@ def render_circuit(
     role = access.role_in(request) or 0
     may_ask, asked = role >= actions.CHANGES, request.GET.get("graph", "")
     may_measure = role >= graph_actions.ASKS
+    datasets, others = list(Dataset.objects.filter(available=True)), compare.list_others(row)
     context: dict[str, Any] = runs.describe_study(row.network, runs.number_of(row), row, request.GET.get("check", ""))
     context |= {
         "circuit": row,
         "graph": graph.read_section(row, members, asked, may_ask=may_measure, form=graph_form or MeasureGraph()),
         "worker": worker_status.has_worker(),
-        "others": compare.list_others(row),
+        "compare_form": CompareCircuits(others, row, is_fixed=True) if others else None,
         "members": members,
         "columns": lists.group_by_layer(row, members),
         "may_ask": may_ask,
-        "datasets": list(Dataset.objects.filter(available=True)),
-        "suited": dataset_for(row.network),
+        "exemplars_form": ChooseDataset(auto_id="exemplars-%s").offer(row, datasets) if datasets else None,
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
         "form": form or ChangeCircuit(initial={"name": row.name, "note": row.note}),
@@ -105,6 +106,7 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     names = SystemNameMasker(access.require(request))
     row = get_object_or_404(Circuit, pk=pk)
     document = lists.describe_circuit(row, lists.view_members(row, names))
+    # Indented and with plain letters, because people edit and compare these files.
     answer = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
     answer["Content-Disposition"] = f'attachment; filename="circuit-{row.pk}.json"'
     return answer
@@ -121,8 +123,8 @@ def add(request: HttpRequest) -> HttpResponse:
     try:
         row = _put_together(request, actor, places)
     except InvalidInput as refusal:
-        return _render_add(request, actor, places, str(refusal), status=400)
-    return redirect(row) if row else _render_add(request, actor, places, "")
+        return _render_add(request, actor, places, refusal)
+    return redirect(row) if row else _render_add(request, actor, places)
 
 
 def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]]) -> Circuit | None:
@@ -139,23 +141,25 @@ def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, 
 
 
 def _render_add(
-    request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], problem: str, status: int = 200
+    request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], refusal: InvalidInput | None = None
 ) -> HttpResponse:
     """Show the chosen units, each of which can be left out, and the circuits for them."""
     shown = places[:MAX_MEMBERS]
+    # Units of several networks fit no circuit: the page names the networks.
     networks = {find_network(layer.model) for layer, _ in shown}
+    form = ChooseTarget(actions.TARGET, lists.list_circuits_for(actor.person, actor.role, networks), request.POST)
+    if refusal:
+        add_refusal(form, refusal)
     context = {
         "tiles": read_tiles(shown, SystemNameMasker(actor.user)),
         "count": len(places),
         "networks": sorted(networks),
         "most": MAX_MEMBERS,
-        "choices": lists.list_circuits_for(actor.person, actor.role, networks),
-        "typed": request.POST.get("name", "")[:TYPED],
+        "form": form,
         "target": actions.TARGET,
-        "problem": problem,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits")), ("Add", "")],
     }
-    return render(request, "circuits/add.html", context, status=status)
+    return render(request, "circuits/add.html", context, status=400 if refusal else 200)
 
 
 @require_POST
@@ -172,6 +176,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove the members that are ticked."""
     actor = Actor.of(request, actions.CHANGES)
+    # Unreadable keys match no member.
     chosen = {parse_key(each) for each in request.POST.getlist("member")}
     return _change(request, pk, lambda: actions.remove_members(actor, pk, chosen))
 
@@ -184,6 +189,7 @@ def _change(
     try:
         act()
     except InvalidInput as refusal:
+        # A refused removal has no field that the message could stand at.
         if form is None:
             return render_circuit(request, row, problem=str(refusal), status=400)
         add_refusal(form, refusal)

@@ -55,11 +55,13 @@ class CheckedMembers:
     @classmethod
     def of(cls, check: LabelCheck) -> CheckedMembers | None:
         """Return the members; None if they were not measured, or the row holds something else."""
+        # Only checks on dataset images measure the members one by one.
         natural = read_check(check).natural
         if natural is None or natural.circuit is None:
             return None
         found, r = natural.circuit, natural.circuit.pearson
         rows = [
+            # Positive: the label explains the circuit better with this member than without.
             StudiedMember(each, None if r is None or each.pearson_without is None else r - each.pearson_without)
             for each in found.members
         ]
@@ -93,12 +95,14 @@ def number_of(row: Circuit) -> int:
 
 def find_studied(network: str, number: int) -> Unit | None:
     """Return the unit of these members; None if they were never asked about."""
+    # A circuit is also a unit of the layer "circuit": runs, labels and exemplars work on it as on any unit.
     rows = Unit.objects.filter(layer__model__name=network, layer__kind=CIRCUIT, number=number)
     return rows.select_related("layer__model").first()
 
 
 def list_runs(network: str, number: int, row: Circuit | None = None) -> QuerySet[Run]:
     """Return the runs on these members, and on earlier ones of the circuit; newest first."""
+    # The number is of these members; runs that started from the circuit's page also carry its key.
     meant = Q(unit=number) | (Q(options__circuit=row.pk) if row else Q())
     rows = visible_to(Run.objects.filter(meant, system_kind=CIRCUIT, model=network))
     return rows.select_related("owner", "label_check").defer(*UNSHOWN)
@@ -108,6 +112,7 @@ def list_checked(unit: Unit | None) -> list[CheckedMembers]:
     """Return what the checks of its labels found of the members, newest first."""
     if unit is None:
         return []
+    # An agent was told how its label did on the development images: that r proves nothing.
     rows = visible_to(LabelCheck.objects.filter(unit=unit, pearson__isnull=False)).exclude(split=DEVELOPMENT)
     found = [CheckedMembers.of(each) for each in rows.order_by("-pk")[:CHECKS]]
     return [each for each in found if each is not None]
@@ -116,6 +121,7 @@ def list_checked(unit: Unit | None) -> list[CheckedMembers]:
 def read_exemplars(unit: Unit | None) -> CircuitExemplars | None:
     """Return exemplars over the last requested dataset; None if none was requested."""
     rows = UnitProfile.objects.filter(unit=unit).select_related("dataset") if unit else UnitProfile.objects.none()
+    # One dataset at a time: the page has room for one.
     profile = rows.order_by("-pk").first()
     if profile is None:
         return None
@@ -133,6 +139,7 @@ def describe_study(network: str, number: int, row: Circuit | None, asked: str = 
         "runs": runs[:RUNS],
         "run_count": runs.count(),
         "checked": checked,
+        # The requested check, else the newest.
         "compared": next((each for each in checked if str(each.check.pk) == asked), next(iter(checked), None)),
         "exemplars": read_exemplars(unit),
     }
@@ -146,6 +153,7 @@ def ask_for_exemplars(actor: Actor, row: Circuit, dataset: str) -> UnitProfile:
     members = list(row.members.select_related("unit__layer__model"))
     if gone := [each.member for each in members if each.place is None]:
         raise StateConflict(f"{gone[0]} is not here any more. Remove it from the circuit first.")
+    # Creates the unit of these members, unless it exists.
     unit = keep_circuit(row.network, [each.member for each in members]) if members else None
     if unit is None:
         raise StateConflict(f"The network {row.network} is not here any more, or the circuit has no member.")

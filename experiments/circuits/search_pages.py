@@ -44,6 +44,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         layer = Layer.objects.select_related("model").filter(pk=parse_key(typed["layer"])).first()
         if layer is None:
             raise InvalidInput("Choose a layer.", "layer")
+        # The action checks ranges; here only that they are numbers.
         images, seeds = (_read_count(name, typed[name]) for name in ("images", "seeds"))
         question = searches.CircuitQuestion(typed["target"], images, seeds)
         dataset = searches.find_dataset(layer, typed["dataset"])
@@ -67,6 +68,7 @@ def _render_searches(request: HttpRequest, form: FindCircuit, status: int = 200)
     context = {
         "rows": rows[page.start : page.end],
         "page": page,
+        # `broken` lists unreadable images, which may be long.
         "form": form.offer(layers, Dataset.objects.filter(available=True).defer("broken")),
         "layers": layers,
         "classes": searches.list_classes(),
@@ -102,6 +104,7 @@ def _render_search(
         "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],
         "progress": notify.read_progress(row.job),
     }
+    # htmx polls for the result only.
     template = "circuits/found.html" if request.htmx.target == "found" else "circuits/search.html"
     return render(request, template, context, status=status)
 

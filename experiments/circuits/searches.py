@@ -13,7 +13,7 @@ from experiments.core.compatibility import dataset_for, explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
 from experiments.core.system_names import SystemNameMasker
-from experiments.display.plots.curves import Curve, draw_curves
+from experiments.display.plots.curves import PlotCurve, draw_curves
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot
 from experiments.models import CircuitSearch, Dataset, Layer
@@ -26,7 +26,8 @@ SEARCHED_KINDS = frozenset({"conv", "mlp", "latent"})
 MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
-_OFFERED_CLASSES = 300
+# The browser's list of suggestions; other names can still be typed.
+_MAX_CLASSES = 300
 _KEPT = 10
 
 
@@ -64,6 +65,7 @@ class DrawnSearch:
     def kept(self) -> int:
         """Return how many members the form offers to keep: those with a hundredth of the strongest effect, at most
         `_KEPT`."""
+        # Members are sorted, so the first effect is the strongest.
         effects = [abs(each.found.effect) for each in self.members]
         return min(_KEPT, sum(each >= 0.01 * effects[0] for each in effects)) if effects else 0
 
@@ -84,9 +86,11 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
     if why := explain_unchangeable(layer):
         raise InvalidInput(f"No circuit can be found in {layer.name} of {layer.model.name}. {why}", "layer")
     known = _find_class_names(layer)
+    # `isascii`, because `isdigit` is also true of digits that `int` refuses, such as ².
     if known and target not in known and not (target.isascii() and target.isdigit() and int(target) < len(known)):
         raise InvalidInput(f"{layer.model.name} has no class “{target}”. Choose one such as {known[0]}.", "target")
     for name, value, most in (("images", question.images, MAX_IMAGES), ("seeds", question.seeds, MAX_SEEDS)):
+        # Each seed halves the images, so fewer would leave halves too small to measure.
         least = MIN_IMAGES if name == "images" else 1
         if not least <= value <= most:
             raise InvalidInput(f"{value:,} {name} are out of range. Give a number from {least} to {most}.", name)
@@ -95,14 +99,17 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
 
 def _find_class_names(layer: Layer) -> list[str]:
     """Return the classes of the network that a layer is part of, or on top of; none if their names are unknown."""
+    # Latents have no classes of their own.
     network = layer.model.base or layer.model.name
     row = Layer.objects.filter(model__name=network, kind="logit").order_by("-position").first()
+    # Names are JSON from a worker, so their shape is checked.
     names: Any = row.names if row else []
     return [str(each) for each in names] if isinstance(names, list) else []
 
 
 def list_layers() -> list[Layer]:
     """Return the layers in which circuits can be searched, by model."""
+    # Names of thousands of units are not needed for a list of layers.
     rows = Layer.objects.filter(kind__in=SEARCHED_KINDS, model__available=True).select_related("model").defer("names")
     return list(rows.order_by("model__name", "position"))
 
@@ -110,8 +117,9 @@ def list_layers() -> list[Layer]:
 def list_classes() -> list[str]:
     """Return class names to choose from, of all models: the form offers them before a layer is chosen."""
     rows = Layer.objects.filter(kind="logit", model__available=True).values_list("names", flat=True)
+    # A dictionary drops repeated names and keeps the order.
     names = {str(each): None for some in rows if isinstance(some, list) for each in some}
-    return list(names)[:_OFFERED_CLASSES]
+    return list(names)[:_MAX_CLASSES]
 
 
 def find_dataset(layer: Layer, key: str) -> Dataset:
@@ -145,6 +153,7 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
     report = read_found(row)
     if report is None:
         return None
+    # Units without any effect are no members worth showing.
     curves, members = report.curves, [each for each in report.members if each.effect]
     tiles = read_tiles([(row.layer, each.unit) for each in members], names, MEMBER_PICTURES)
     by_unit = {tile.number: tile for tile in tiles}
@@ -156,8 +165,8 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
         rows=[
             (
                 f"{size:,} ({_share(report, size):.0f} %)",
-                [_write(_at(each.faithfulness, at)) for each in curves],
-                [_write(_at(each.completeness, at)) for each in curves],
+                [_write(_get_estimate(each.faithfulness, at)) for each in curves],
+                [_write(_get_estimate(each.completeness, at)) for each in curves],
             )
             for at, size in enumerate(sizes)
         ],
@@ -168,7 +177,9 @@ def draw_search(row: CircuitSearch, names: SystemNameMasker) -> DrawnSearch | No
 def _draw_curves(report: CircuitReport, figure: str) -> Plot:
     """Plot a line for each search method."""
     title = figure.capitalize()
-    lines = [Curve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves]
+    lines = [
+        PlotCurve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves
+    ]
     words = f"{title} of circuits of {report.target}, by size"
     return draw_curves(lines, words, f"Nodes in the circuit, % of {report.nodes:,}", title)
 
@@ -178,6 +189,7 @@ def _list_points(report: CircuitReport, curve: CircuitCurve, figure: str) -> lis
     name = METHODS.get(curve.method, curve.method)
     return [
         (_share(report, size), PlotValue(each.value, f"{name}, {size:,} nodes"))
+        # Not strict: the lists come from a worker, and a short one is drawn as far as it goes.
         for size, each in zip(curve.sizes, found, strict=False)
         if each.value is not None
     ]
@@ -187,7 +199,8 @@ def _share(report: CircuitReport, size: int) -> float:
     return 100 * size / report.nodes if report.nodes else 0.0
 
 
-def _at(found: Sequence[Estimate], at: int) -> Estimate:
+def _get_estimate(found: Sequence[Estimate], at: int) -> Estimate:
+    # An empty estimate is written as "-".
     return found[at] if at < len(found) else Estimate()
 
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
+from pydantic import BeforeValidator
 
 from experiments.api.auth import authorize
-from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.fields import NO_NUL, Body, Id, RowOut, find
 from experiments.circuits import actions, lists, runs
 from experiments.circuits.api import router
 from experiments.core.actors import Actor
-from experiments.models import Exemplar, Run, TokenScope
-from workers.record.circuits import MemberStates
+from experiments.models import Run, TokenScope
 
 
 class CircuitRunOut(Schema):
@@ -29,7 +29,7 @@ class CircuitRunOut(Schema):
     same_members: bool = Field(description="false if it was asked when the circuit had other members")
 
 
-class StatesOut(Schema):
+class StatesOut(RowOut):
     """Shares of images; null if there are none."""
 
     images: int
@@ -39,7 +39,7 @@ class StatesOut(Schema):
     otherwise: float | None
 
 
-class MemberStatesOut(Schema):
+class MemberStatesOut(RowOut):
     model: str
     layer: str
     unit: int
@@ -48,21 +48,21 @@ class MemberStatesOut(Schema):
     pearson_without: float | None = Field(description="r of the label and the circuit without this member")
 
 
-class ComparedOut(Schema):
+class ComparedOut(RowOut):
     """The members on the images of a label check."""
 
-    check: int
-    label: str
-    pearson: float | None
-    described: StatesOut
-    others: StatesOut
-    members: list[MemberStatesOut]
+    check: int = Field(validation_alias="check.pk")
+    label: str = Field(validation_alias="check.text")
+    pearson: float | None = Field(validation_alias="findings.pearson")
+    described: StatesOut = Field(validation_alias="findings.described")
+    others: StatesOut = Field(validation_alias="findings.others")
+    members: Annotated[list[MemberStatesOut], BeforeValidator(lambda members: [each.finding for each in members])]
 
 
-class CircuitExemplarOut(Schema):
+class CircuitExemplarOut(RowOut):
     rank: int
-    image: str | None
-    masked: str | None
+    image: str | None = Field(validation_alias="image_id")
+    masked: str | None = Field(validation_alias="masked_id")
     activation: float
 
 
@@ -96,25 +96,6 @@ def _run_out(run: Run, number: int) -> CircuitRunOut:
     )
 
 
-def _states_out(states: MemberStates) -> StatesOut:
-    return StatesOut(**vars(states))
-
-
-def _compared_out(each: runs.CheckedMembers) -> ComparedOut:
-    return ComparedOut(
-        check=each.check.pk,
-        label=each.check.text,
-        pearson=each.findings.pearson,
-        described=_states_out(each.findings.described),
-        others=_states_out(each.findings.others),
-        members=[MemberStatesOut(**vars(member.finding)) for member in each.members],
-    )
-
-
-def _exemplar_out(row: Exemplar) -> CircuitExemplarOut:
-    return CircuitExemplarOut(rank=row.rank, image=row.image_id, masked=row.masked_id, activation=row.activation)
-
-
 @router.get("/circuits/{pk}/study", response=CircuitStudyOut, summary="What is known of a circuit")
 def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
     """Read its runs, what labels explain of its members, and the images with its highest activation."""
@@ -127,10 +108,10 @@ def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
         number=number,
         runs=[_run_out(run, number) for run in listed[: runs.RUNS]],
         run_count=listed.count(),
-        compared=[_compared_out(each) for each in runs.list_checked(unit)],
+        compared=[ComparedOut.from_orm(each) for each in runs.list_checked(unit)],
         dataset=shown.profile.dataset.key if shown else None,
         problem=shown.profile.problem if shown else "",
-        exemplars=[_exemplar_out(each) for each in shown.images] if shown else [],
+        exemplars=[CircuitExemplarOut.from_orm(each) for each in shown.images] if shown else [],
     )
 
 

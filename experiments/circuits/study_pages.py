@@ -25,6 +25,7 @@ def studied(request: HttpRequest, name: str, number: int) -> HttpResponse:
     if unit is None:
         raise Http404(f"No circuit of {name} was studied under the number {number}.")
     members = decode_members(unit.members or ())
+    # A circuit with these members has a page that shows all this and more.
     if row := lists.find_with_members(name, members):
         return redirect(row)
     context = {
@@ -54,6 +55,7 @@ def bring(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request, actions.CHANGES)
     file = request.FILES.get("file")
     try:
+        # One byte more than allowed tells that the file is too long, without reading all of it.
         draft = read_circuit_file(file.read(MAX_BYTES + 1) if file else b"")
         row = actions.create_circuit(actor, draft.name, draft.members, draft.note, draft.network)
     except InvalidInput as refusal:

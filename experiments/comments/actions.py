@@ -51,6 +51,7 @@ def reply(actor: Actor, thread: Thread, text: str) -> WrittenComment:
     """Add a comment, which reopens a resolved thread. Raises InvalidInput, PermissionDenied."""
     require_sight(actor.person, thread.run)
     text = _clean_text(text)
+    # Locked: it may be resolved at the same moment
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if held.resolved is not None:
         _set_resolved(actor, held, False)

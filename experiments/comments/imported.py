@@ -24,7 +24,7 @@ class ImportedThread:
     observation: Observation | None
 
 
-def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
+def list_imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
     """Return the threads that came with the run. The number of queries is constant."""
     given = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
     numbers, positions = _numbers_of(given, "experiment"), _numbers_of(given, "position")
@@ -53,10 +53,10 @@ def _locate(
     here = seq if seq and seq <= run.last_seq else None
     spot, at = anchors.spot_of(Thread(run=run, seq=here, experiment=experiment), numbers)
     link = f"{run.get_absolute_url()}?at={at}#{spot}" if at is not None and (experiment or not number) else ""
-    return ImportedThread(thread, _in_words(number, position, seq, observation), link, observation)
+    return ImportedThread(thread, _describe_place(number, position, seq, observation), link, observation)
 
 
-def _in_words(number: int | None, position: int | None, seq: int | None, observation: Observation | None) -> str:
+def _describe_place(number: int | None, position: int | None, seq: int | None, observation: Observation | None) -> str:
     if observation:
         return f"Image “{observation.title or 'untitled'}” of experiment {number}"
     if number:
@@ -71,4 +71,5 @@ def _numbers_of(given: Iterable[Mapping[str, Any]], name: str) -> set[int]:
 def _number_of(thread: Mapping[str, Any], name: str) -> int | None:
     """Return a number that a row can have; None for anything else."""
     found = thread.get(name)
+    # `type`, since a bool is an int as well.
     return found if type(found) is int and 0 < found <= MAX_COUNT else None

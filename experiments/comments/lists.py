@@ -78,7 +78,7 @@ def _with_everything(rows: QuerySet[Thread]) -> QuerySet[Thread]:
 
 def threads_on_image(user: User, key: str) -> list[ThreadView]:
     """Return the newest threads on an image, from experiments of any run."""
-    seen = visible_to(Thread.objects.filter(observation__image=key)).exclude(run__in=blindness.blinded_runs(user))
+    seen = visible_to(Thread.objects.filter(observation__image=key)).exclude(run__in=blindness.list_blinded_runs(user))
     listed = list(_with_everything(seen).order_by("-pk")[:OF_AN_IMAGE])
     return [ThreadView(each, list(each.comments.all()), *anchors.spot_of(each), gone=False) for each in listed]
 
@@ -122,7 +122,7 @@ def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]
         "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
         "threads": thread_views(run, rows),
         "imported": came,
-        "imported_threads": imported.imported_threads(run, came),
+        "imported_threads": imported.list_imported_threads(run, came),
         **viewer_context(user),
     }
 
@@ -172,7 +172,7 @@ def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Threa
         return anchors.read_anchor(run, usual), str(problem)
 
 
-# --- how many stand where -------------------------------------------------------------------------------------
+# --- numbers of comments --------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -6,6 +6,8 @@ import hashlib
 from typing import Any
 
 from django import template
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from experiments.comments import anchors, lists
@@ -42,6 +44,13 @@ def talks_of_image(context: dict[str, Any], image: Image) -> dict[str, Any]:
 def render_comment(comment: Comment) -> SafeString:
     """Return the text of a comment as safe HTML, with the people it mentions marked."""
     return prose.render_words(comment.text, {user.get_username() for user in comment.mentions.all()})
+
+
+@register.simple_tag
+def write_to(name: str, pk: int) -> SafeString:
+    """Write the attributes of a form whose answer replaces the part of the page around it."""
+    shape = 'method="post" action="{0}" hx-post="{0}" hx-target="closest .discussion" hx-swap="outerHTML"'
+    return format_html(shape, reverse(name, args=[pk]))
 
 
 @register.filter

@@ -50,7 +50,9 @@ def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
         raise Http404("There is nothing here.")
     if held < role:
         raise PermissionDenied(f"This needs the role {role.label}; yours is {held.label}. Ask an admin of your team.")
+    # Here, since every view calls `require`: none can forget to hide the run.
     visibility.check_route(request)
+    # Templates ask for it many times, through `role_in`.
     vars(request)["held_role"] = held
     assert isinstance(request.user, User)
     return request.user
@@ -91,8 +93,7 @@ TOPICS = {
     "runs": Role.VIEWER,
     "user": Role.VIEWER,
 }
-"""Topic without its number -> the role that may receive its bell (`notify.publish_topic`). A user's own topic is
-for that user alone."""
+"""Topic without its number -> the role that may receive its bell (`notify.publish_topic`)."""
 
 
 def may_hear(user: Any, topics: Sequence[str]) -> bool:
@@ -105,6 +106,7 @@ def may_hear(user: Any, topics: Sequence[str]) -> bool:
         found = TOPIC.fullmatch(topic)
         if found is None or held < TOPICS.get(found["name"], _NO_ROLE):
             return False
+        # The bell of a person's notifications is for that person alone.
         if found["name"] == "user" and found["number"] != str(user.pk):
             return False
     return True

@@ -37,6 +37,7 @@ class Actor:
             user,
             client_ip.address(request),
             request.headers.get("User-Agent", ""),
+            # Enough to recognise the token, too little to use it.
             f"{token.start}… {token.name}" if isinstance(token, ApiToken) else "",
         )
 

@@ -17,6 +17,7 @@ _Row = TypeVar("_Row", bound=AskedOnce)
 
 def find_or_add(rows: type[_Row], key: str, asked: Mapping[str, Any]) -> tuple[_Row, bool]:
     """Return the row of a question, locked in this transaction, and True if it is new; `asked` holds its fields."""
+    # Locked, so that two people who ask at once get one job.
     locked = rows._default_manager.select_for_update(of=("self",))
     return locked.get_or_create(key=key, defaults=dict(asked))
 

@@ -147,6 +147,7 @@ MAX_DETAIL_CHARS = 1_000
 
 def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = None, **details: Detail) -> None:
     """Record what the actor did. Record the deletion of a row before you delete it."""
+    # A request whose user may not be signed in, as at a failed sign-in.
     if isinstance(actor, HttpRequest):
         actor = Actor.behind(actor, actor.user if isinstance(actor.user, User) else None)
     AuditEntry(
@@ -154,6 +155,7 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
         name=clean_text(actor.user.get_username(), NAME_CHARS) if actor.user else "",
         verb=verb,
         row_kind=str(row._meta.verbose_name) if row is not None else "",
+        # Keys of images and sessions are texts.
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
         details={name: _clean_detail(value) for name, value in details.items()},
@@ -171,6 +173,7 @@ def list_authors(row: models.Model, *verbs: Verb) -> list[int | None]:
 
 def _clean_detail(value: Detail) -> Detail:
     """Return a detail in a form that the JSON of every database accepts."""
+    # PostgreSQL refuses NaN and infinity, which JSON does not have.
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return clean_text(str(value), MAX_DETAIL_CHARS) if isinstance(value, str) else value

@@ -43,6 +43,7 @@ def waiting(user: User) -> QuerySet[ReviewItem]:
     """Return the items with a slot for this person that they have neither submitted nor declined."""
     reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
     done = reviews.filter(reviewer=user).exclude(state=ReviewState.DRAFT)
+    # A draft holds its slot only until its reservation runs out.
     live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=timezone.now())
     taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
     counted = taken.values("item").annotate(count=Count("pk")).values("count")
@@ -53,13 +54,14 @@ def waiting(user: User) -> QuerySet[ReviewItem]:
 # --- opinions ---
 
 
-def visible(user: User) -> QuerySet[Review]:
+def list_visible_reviews(user: User) -> QuerySet[Review]:
     """Return the submitted reviews that this person may read, which always include their own."""
     mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
     own = Exists(mine.filter(state=ReviewState.SUBMITTED))
+    # A complete item is not shown to a person who still drafts: they could copy from it.
     over = Q(item__complete=True) & ~Exists(mine.filter(state=ReviewState.DRAFT))
     allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
-    others = allowed & ~Q(item__run__in=blinded_runs(user))
+    others = allowed & ~Q(item__run__in=list_blinded_runs(user))
     return visible_to(Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED))
 
 
@@ -75,7 +77,7 @@ def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blin
     return mine.state == ReviewState.SUBMITTED if mine and mine.state != ReviewState.DECLINED else item.complete
 
 
-def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
+def list_blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
     """Return the keys of the runs that this person has yet to judge for themselves. Opinions and comments of others
     about these runs are hidden from them."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
@@ -86,7 +88,7 @@ def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
 
 def is_blind(user: User, run: int) -> bool:
     """True if this person has yet to judge the run for themselves."""
-    return blinded_runs(user).filter(run_id=run).exists()
+    return list_blinded_runs(user).filter(run_id=run).exists()
 
 
 def is_under_review(run: int) -> bool:
@@ -95,12 +97,12 @@ def is_under_review(run: int) -> bool:
 
 
 def record_disclosure(user: User, items: Iterable[int]) -> None:
-    """Record that this person was shown the opinions of others about the runs of these items. From now on they
-    cannot take back what they submitted about these runs, here or in another queue."""
+    """Record that this person was shown the opinions of others about the runs of these items."""
     runs = ReviewItem.objects.filter(pk__in=items).order_by().values("run")
     mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=ReviewState.SUBMITTED, opinions_shown=None)
     others = _of_the_same_run().exclude(reviewer=user)
     new = mine.filter(Exists(others), item__queue__blind=True).order_by()
+    # From now on they cannot take back what they submitted about these runs, here or in another queue.
     if keys := list(new.values_list("pk", flat=True)):
         Review.objects.filter(pk__in=keys, opinions_shown=None).update(opinions_shown=timezone.now())
 
@@ -111,12 +113,10 @@ def _of_the_same_run() -> QuerySet[Review]:
 
 
 def has_hidden_verdict(user: User | None) -> Q:
-    """Return a filter for runs whose verdict is hidden from this person.
-
-    It is hidden while the person has yet to review the run blind. It is also hidden while they may take back their
-    submission and the run has, or may get, reviews by others. Without a person: if this holds for any person.
-    """
+    """Return a filter for runs whose verdict is hidden from this person; without a person, from any person."""
+    # Hidden while the person has yet to review the run blind, …
     blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
+    # … and while they may take back their submission and the run has, or may get, reviews by others.
     recent = Review.objects.filter(item__in=blind, state=ReviewState.SUBMITTED)
     recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - UNDO).order_by()
     others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))
@@ -124,7 +124,7 @@ def has_hidden_verdict(user: User | None) -> Q:
     if user is None:
         anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
         return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))
-    return Q(pk__in=blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))
+    return Q(pk__in=list_blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))
 
 
 def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
@@ -132,4 +132,4 @@ def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
     if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
         return True
     mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)
-    return mine.exists() and not blinded_runs(user).filter(queue=queue).exists()
+    return mine.exists() and not list_blinded_runs(user).filter(queue=queue).exists()

@@ -45,14 +45,16 @@ class Bucket(S3Storage):
     def __init__(
         self, bucket: str, prefix: str, *, endpoint: str, region: str, keys: tuple[str, str], cache: tuple[Path, int]
     ) -> None:
-        """`cache` is a folder and the maximum bytes it may hold, 0 for no cache."""
+        """Connect to a bucket; `cache` is a folder and the maximum bytes it may hold, 0 for no cache."""
         self._cache = LocalCache(*cache) if cache[1] else None
         config = Config(
             connect_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
             retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
             max_pool_connections=_CONNECTIONS,
+            # Stores other than AWS often have no host name for each bucket.
             s3={"addressing_style": "path" if endpoint else "auto"},
+            # boto3 adds checksums by default, which some other stores refuse.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
@@ -160,6 +162,7 @@ class Bucket(S3Storage):
             code = str(told.get("Code", ""))
             if code in _THERE and not refused_if_there:
                 return
+            # Without a name, the bucket itself is missing.
             if code in _NOT_THERE and name:
                 raise FileNotFoundError(name) from None
             raise Outage(self._explain(code, str(told.get("Message", "")))) from error

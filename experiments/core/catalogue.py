@@ -30,6 +30,7 @@ def find_unknown(run: Run) -> str:
 def _explain_backbone(run: Run) -> str:
     """Explain why the backbone cannot use the model that the run names; "" if it names none or one that is offered."""
     row = Backbone.objects.filter(key=run.backbone).first()
+    # A backbone that is not ready has not listed its models.
     if row is None or row.available or not run.backbone_model:
         return explain_unoffered(run, row.model_names) if row else ""
     return (
@@ -43,7 +44,7 @@ def find_unknown_part(run: Run) -> str:
     # A member of a family, such as hf:owner/name, is known once an admin has added it.
     known = _is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
     checks = (
-        ("" if known else no_model(run.model)) or _unknown_layer(run),
+        ("" if known else describe_missing_model(run.model)) or _unknown_layer(run),
         unknown_dataset(run.options.get("dataset") or ""),
         _unknown_among("toolset", run.toolset, parts.list_toolsets()),
         _unknown_among("backbone", run.backbone, parts.list_backbones()),
@@ -52,7 +53,7 @@ def find_unknown_part(run: Run) -> str:
     return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset, run.model)
 
 
-def no_model(name: str) -> str:
+def describe_missing_model(name: str) -> str:
     there = join_names(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return f"There is no model “{name[:MAX_NAME_CHARS]}”. Choose one of: {there}."
 
@@ -81,6 +82,7 @@ def _explain_circuit(run: Run) -> str:
     members = decode_members(run.options.get("members", ()))
     if problem := find_size_problem(members):
         return problem
+    # The number is computed from the members: if they disagree, the row was made or edited elsewhere.
     if (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
         return f"The number {run.unit} does not stand for these members of a circuit. Ask about the circuit again."
     rows = Layer.objects.filter(model__name__in={each.model for each in members}).select_related("model")
@@ -122,7 +124,7 @@ def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
 
 
 def _is_named(plugins: registry.Plugins, key: str) -> bool:
-    """True if it has a line of its own in the registry; a family has one line for all its members."""
+    """True if the registry lists this very key. A family, such as hf:, has one entry for all its members."""
     return key in plugins and not key.endswith(":")
 
 

@@ -10,5 +10,6 @@ from django.utils import timezone
 
 
 def database_now() -> Now | datetime:
-    """Return the current time, for queries and updates. With SQLite all processes share one machine and its clock."""
+    """Return the current time, for queries and updates."""
+    # PostgreSQL serves several machines, whose clocks differ; with SQLite all processes are on one.
     return Now() if connection.vendor == "postgresql" else timezone.now()

@@ -21,6 +21,7 @@ LOOK_SECONDS = 5.0
 """How long a worker relies on the version that it last read, in seconds."""
 _CODE = ("experiments", "workers", "maia_web")
 
+# One entry under "": a dictionary can be changed without `global`.
 _read: dict[str, tuple[float, str]] = {}
 
 
@@ -29,7 +30,9 @@ def fingerprint() -> str:
     """Return the first 12 digits of the SHA-256 of all Python files, as they were at the first call in this process."""
     digest = hashlib.sha256()
     for folder in _CODE:
+        # Sorted: folders list their files in any order.
         for path in sorted((settings.BASE_DIR / folder).rglob("*.py")):
+            # The zero bytes mark where a name ends and where its content does.
             digest.update(str(path.relative_to(settings.BASE_DIR)).encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
@@ -62,6 +65,7 @@ def forget() -> None:
 
 
 def _explain(row: CodeVersion | None) -> str:
+    # Without a row the database was never migrated by a version that writes one.
     if row is None or (row.version, row.schema) == (fingerprint(), newest_migration()):
         return ""
     return (

@@ -45,6 +45,7 @@ def is_toybox(model: str) -> bool:
     """True if a model responds only to toys. A model on top of another counts as that other."""
     if model in OF_TOYBOX or model.startswith(_FAMILIES_OF_TOYBOX):
         return True
+    # Only now a query: most models are told by their name.
     laid_over_it = Q(base__in=OF_TOYBOX)
     for family in _FAMILIES_OF_TOYBOX:
         laid_over_it |= Q(base__startswith=family)
@@ -104,7 +105,7 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
     return " ".join(notes)
 
 
-def fitting(model: str) -> dict[str, str]:
+def find_matching_plugins(model: str) -> dict[str, str]:
     """Return the available dataset, toolset and backbone that suit a model; with a provider's key, a language
     model.
 
@@ -120,8 +121,10 @@ def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
     """Return toybox's toolset for models of toys, for runs on toys, and for backbones that need it; else another if
     available."""
     toys = is_toybox(model) or has_functions(model) or dataset.startswith(TOYBOX)
+    # Before any worker has reported, the built-in toolset is the only sure one.
     toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
     found = next((key for key in toolsets if (key == TOYBOX) == toys), toolsets[0])
+    # The scripted scientist works with toys alone.
     return TOYBOX if explain_incompatibility(backbone, found, model) else found
 
 

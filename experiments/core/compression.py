@@ -20,16 +20,12 @@ QUALITY = 5
 
 class Compression(GZipMiddleware):
     """Compress with Brotli if the browser accepts it, which it does over HTTPS and on localhost; else with Django's
-    gzip.
-
-    Both add padding of random length, so that lengths reveal little about the secrets of a page (BREACH); besides,
-    the tokens of our forms differ between pages. Streams are not compressed, since their pieces are needed at once.
-    An ETag names a version of the content, and editors send it back in If-Match, so it stays unchanged.
-    """
+    gzip. Both add padding of random length, so that lengths reveal little about a page's secrets (BREACH)."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if not response.get("Content-Type", "").startswith(TEXTS):
             return response
+        # The pieces of a stream are needed at once, so it is not compressed.
         if response.streaming or not isinstance(response, HttpResponse):
             # The same address may answer with or without a stream, and then compressed.
             patch_vary_headers(response, ("Accept-Encoding",))
@@ -40,6 +36,7 @@ class Compression(GZipMiddleware):
             response.headers["Content-Encoding"] = "br"
             response.headers["Content-Length"] = str(len(response.content))
             return response
+        # Django's gzip would weaken the ETag. It names a version of the content, and editors send it back in If-Match.
         tag = response.get("ETag")
         packed = super().process_response(request, response)
         if tag:

@@ -26,12 +26,14 @@ class LocalCache:
         path = self._folder / name
         try:
             data = path.read_bytes()
+            # The files used longest ago are removed first.
             os.utime(path)
         except OSError:
             return None
         return data
 
     def write(self, name: str, data: bytes) -> None:
+        # One file must not push out most of the others.
         if len(data) > self._most // _SHARE:
             return
         path = self._folder / name
@@ -41,6 +43,7 @@ class LocalCache:
             part.write_bytes(data)
             part.replace(path)
         except OSError:
+            # The cache only saves time: a full disk must not fail the request.
             with suppress(OSError):
                 part.unlink(missing_ok=True)
             return
@@ -49,6 +52,7 @@ class LocalCache:
             if self._written < self._most // _SHARE:
                 return
             self._written = 0
+        # Outside the lock: it walks the whole folder.
         self._make_room()
 
     def remove(self, name: str) -> None:

@@ -37,6 +37,7 @@ class Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         about = " ".join(f"{name}={value}" for name, value in _about.get().items())
         text = super().format(record)
+        # Behind the first line: a traceback follows on the others.
         first, line, rest = text.partition("\n")
         return _clean(f"{first} [{about}]{line}{rest}" if about else text)
 

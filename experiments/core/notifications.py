@@ -37,6 +37,7 @@ NEWS = {
 
 def notify_person(user: User, kind: str, words: str, url: str) -> None:
     """Create a notification of a `NotificationKind`. It is not repeated while an equal one is unread."""
+    # Without the prefix, which may change with the installation.
     known = {"kind": kind, "words": shorten(words, WORDS_CHARS), "url": url.removeprefix(settings.PREFIX)[:URL_CHARS]}
     if not Notification.objects.filter(user=user, read=None, **known).exists():
         Notification.objects.create(user=user, **known)
@@ -79,6 +80,7 @@ def shorten(text: str, longest: int) -> str:
 def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     """Notify the owner that the run has ended or waits. A person who writes its replies is notified once of their
     turn."""
+    # `raw` rows come from a fixture or a restore: old news.
     if not created or raw or instance.kind not in NEWS:
         return
     run = instance.run
@@ -86,6 +88,7 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
         return  # the evaluation reports the end of all its runs together
     if kind_of(instance.kind).ends and run.sweep_id:
         return  # so does the sweep, once
+    # By both names: the display name may have changed since.
     own = {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}
     if instance.kind == "cancelled" and getattr(instance.content, "reason", "") in own:
         return  # the owner has stopped it, and so knows

@@ -38,6 +38,7 @@ def group(run_id: int) -> str:
 
 def publish_event(run_id: int, seq: int) -> None:
     """Tell viewers that the run has a new event."""
+    # The random number names this ring: readings that began before it was heard may lack the event.
     send(group(run_id), {"type": "run.event", "run": run_id, "seq": seq, "bell": secrets.token_hex(6)})
 
 
@@ -81,6 +82,7 @@ def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] |
     try:
         found = redis().mget(keys) if keys else []
     except RedisError:
+        # Without Redis: nothing is known, and pages show what the database has.
         found = [None] * len(keys)
     pairs = zip(run_ids, found[::2], found[1::2], strict=True)
     return {run_id: (str(text or ""), json.loads(latest) if latest else None) for run_id, text, latest in pairs}
@@ -142,10 +144,8 @@ def end() -> None:
 
 @cache
 def redis() -> Redis:
-    """Return the connection pool of this process.
-
-    Threads that call it first at the same moment get one each. The pool is not owned by a client: a client that is
-    collected would close it while other threads read from it.
-    """
+    """Return this process's Redis client; threads that call it first at the same moment get one each."""
+    # A client that owns its pool closes it when it is collected, while other threads still read from it.
+    # Short waits: a page must not hang because Redis does.
     bounds = {"socket_timeout": 2, "socket_connect_timeout": 1}
     return Redis(connection_pool=ConnectionPool.from_url(settings.REDIS_URL, decode_responses=True, **bounds))

@@ -1,6 +1,6 @@
-"""Whether the package is there that spans of runs are written with, where a collector of them is named.
+"""Check that the package for sending spans of runs is installed, if a collector of them is configured.
 
-The web and `manage.py check` ask too, so nothing of it is imported here.
+The web process and `manage.py check` call it, so it imports nothing of that package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.conf import settings
 
 
 def explain_missing_package() -> str:
-    """Why no spans are sent although OTEL_EXPORTER_OTLP_ENDPOINT is set, with the remedy; "" if they can be."""
+    """Explain why no spans are sent although OTEL_EXPORTER_OTLP_ENDPOINT is set, with the remedy; "" if they can be."""
     if not settings.OTEL_ENDPOINT or _is_installed():
         return ""
     return (

@@ -40,6 +40,7 @@ _SQLITE = {
     sqlite3.SQLITE_PROTOCOL: _SILENT,
 }
 """Primary codes of SQLite that are an outage. Others are bugs of ours, such as a missing table."""
+# A lock timeout, a deadlock, a full disk.
 _POSTGRES = {"55P03": _LOCKED, "40P01": _LOCKED, "53100": "There is no room left on the disk of the database."}
 _TOO_COMPLEX = "54"
 """Class of PostgreSQL's error codes for a statement that is too large."""
@@ -53,7 +54,7 @@ _TRY_AGAIN = (
 def explain_outage(error: BaseException, place: str = "a worker", then: str = _WAITS) -> str:
     """Explain what is away, full or locked, for the people who wait; "" if neither the error nor its causes are an
     outage. `place` says where it was met, `then` what follows."""
-    for each in _causes(error):
+    for each in _iterate_causes(error):
         if isinstance(each, Outage):
             return str(each)
         if isinstance(each, OperationalError | InterfaceError) and (words := _explain_database(each)):
@@ -80,12 +81,13 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 def _explain_database(error: Error) -> str:
     """Explain the database error in a sentence; "" if a statement of ours is wrong."""
     if (code := getattr(error.__cause__, "sqlite_errorcode", None)) is not None:
+        # The low byte is the primary code.
         return _SQLITE.get(code & 0xFF, "")
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return "" if state.startswith(_TOO_COMPLEX) else _POSTGRES.get(state, _SILENT)
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -66,6 +66,7 @@ def _write_delivery(
     payload = {"type": str(kind), "timestamp": moment.isoformat(), "data": known}
     return WebhookDelivery(
         webhook=webhook,
+        # One id for all attempts: receivers recognise a repeated delivery by it.
         message=f"msg_{secrets.token_hex(16)}",
         kind=kind,
         payload=payload,
@@ -78,6 +79,7 @@ def _write_delivery(
 def _make_link(webhook: Webhook, path: str) -> str:
     """Return the absolute URL of a page: under the first origin of MAIA_ORIGINS, else the origin where the webhook
     was added."""
+    # A pattern is no address.
     origins = [each for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each]
     origin = origins[0] if origins else webhook.site
     return f"{origin.rstrip('/')}{settings.PREFIX}{path.removeprefix(settings.PREFIX)}"
@@ -99,6 +101,7 @@ def announce_run(instance: Event, *, created: bool, raw: bool, **_: Any) -> None
     """Announce that a run ended or waits for a person."""
     if not created or raw:
         return
+    # Before `ends`, which is true of a conclusion as well.
     if instance.kind == "concluded":
         kind = WebhookEvent.RUN_CONCLUDED
     elif kind_of(instance.kind).ends:

@@ -29,9 +29,11 @@ class Count:
 def count(rows: QuerySet[Any]) -> Count:
     """Return the number of rows; for many rows, a count of at most some minutes ago."""
     bare = rows.order_by()
+    # The count stops just above the limit, so a large table costs little.
     found = bare[: COUNTED + 1].count()
     if found <= COUNTED:
         return Count(found)
+    # Counting many rows takes long, so the number is stored for a while.
     key = f"count:{blake2s(str(bare.query).encode(), digest_size=16).hexdigest()}"
     if (known := cache.get(key)) is None:
         cache.set(key, known := bare.count(), KEPT_SECONDS)

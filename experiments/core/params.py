@@ -19,8 +19,8 @@ MAX_INTEGER = 2**63 - 1
 
 
 def parse_number(text: str | None, digits: int = 9) -> int | None:
-    """Return the integer from 0, in at most so many ASCII digits; None for anything else. Python's `int` would
-    accept digits of any script, and a million of them."""
+    """Return the integer from 0, in at most so many ASCII digits; None for anything else."""
+    # `int` would accept digits of any script, and a million of them.
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= digits):
         return None
     return int(text)
@@ -85,6 +85,7 @@ def parse_day(text: str) -> datetime:
 
 def parse_day_end(text: str) -> datetime:
     """Return the moment at which a day ends. Raises InvalidInput."""
+    # The year 9999 has no next day.
     try:
         return parse_day(text) + timedelta(days=1)
     except OverflowError:

@@ -1,7 +1,7 @@
 """Derive rows from events, so that pages can list, count and search without reading payloads.
 
-`transcript` calls `keep` once for each event; it changes `run` in place. `row_writers` decides where rows go. The
-table of events says which status a run has after an event; `PROJECTIONS` says what else follows.
+`transcript` calls `update_rows` once for each event; it changes `run` in place. `row_writers` decides where rows go.
+The table of events says which status a run has after an event; `PROJECTIONS` says what else follows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workers.record.origins import Origin
 _SCORE_FIELDS = ("outcome", "success", "error", "right")
 
 
-def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
+def update_rows(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
     """Update the rows for one new event."""
     if event.row.status is not None:
         run.status, run.pause_requested = event.row.status, ""
@@ -43,7 +43,7 @@ def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
         rows.add_state(event.content.number, state)  # written with the result
     if projection := PROJECTIONS.get(type(event.content)):
         projection(run, event.content, rows)
-    texts.keep(run, event, rows)
+    texts.index_event(run, event, rows)
 
 
 def _keep_start(run: Run, start: record.Started, _: RowWriter) -> None:
@@ -119,6 +119,7 @@ def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: RowWriter) -> None
 
 
 def _keep_resumption(run: Run, _: record.Resumed, __: RowWriter) -> None:
+    # The run has no result until it ends again.
     run.reason, run.cancel_requested = "", False
     run.ended, run.conclusion, run.score, run.biases = None, {}, {}, []
 

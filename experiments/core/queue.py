@@ -34,7 +34,8 @@ def enqueue(run_id: int, wait: float = 0) -> None:
     due = database_now() + timedelta(seconds=wait)
     run = Run.objects.select_related("run_queue").only("owner_id", "sweep_id", "run_queue__id").get(pk=run_id)
     Run.objects.filter(pk=run_id).update(due=due, run_queue=run.run_queue_id or run_queue_of(run).pk)
-    transaction.on_commit(ring)
+    # After the commit: a worker that looks earlier does not see the change.
+    transaction.on_commit(wake_workers)
 
 
 def run_queue_of(run: Run) -> RunQueue:
@@ -44,7 +45,7 @@ def run_queue_of(run: Run) -> RunQueue:
     return RunQueue.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
 
 
-def ring() -> None:
+def wake_workers() -> None:
     """Wake the threads of all workers that wait for runs. They also poll, so a lost bell costs only a few seconds."""
     if notify.muted.is_set():  # runs in the foreground, perhaps without Redis
         return
@@ -62,6 +63,7 @@ def ask_for(job: str, row: int | None = None) -> None:
 
 def ask_for_work(job_id: int) -> None:
     """Ask a worker to do what a `Job` row says. Asking twice is harmless."""
+    # The recovery job asks again for jobs without a recent heartbeat: this one is young.
     Job.objects.filter(pk=job_id).update(beat=database_now())
     ask_for("work", job_id)
 
@@ -70,9 +72,10 @@ def send(job: str, row: int | None = None) -> None:
     """Send a job by name, so that the sender need not import it. The message's id begins with the row's id."""
     try:
         args = () if row is None else (row,)
+        # No retry: a request does not wait for Redis.
         current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
     except _AWAY as error:
-        log.warning("%s %s could not be enqueued: %s. The sweeper will try again.", job, row or "", error)
+        log.warning("%s %s could not be enqueued: %s. The recovery job will try again.", job, row or "", error)
 
 
 def row_of(message_id: str) -> int:

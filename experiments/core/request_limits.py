@@ -48,7 +48,8 @@ class Bounded:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        most = left = await _most_bytes(scope)
+        # 1. The limit for this sender.
+        most = left = await _get_max_bytes(scope)
         answered = False
 
         async def count() -> Said:
@@ -65,6 +66,7 @@ class Bounded:
             answered = True
             await send(message)
 
+        # 2. Refuse what is announced as too large; count what is not announced.
         refused: Message = {REFUSED: most}
         unread = refused if _read_length(scope) > most else {}
         if not unread:
@@ -75,6 +77,7 @@ class Bounded:
                 if answered or not explain_to_visitor(error):
                     raise
                 unread = {UNKEPT: error}
+        # Call the application once more, with an empty body, so that `BodyMiddleware` draws the answer.
         if unread and not answered:
             await self.app({**scope, **unread}, _nothing_more(), send)
 
@@ -84,6 +87,7 @@ def _nothing_more() -> Receive:
     bodies = iter([{"type": "http.request", "body": b""}])
 
     async def receive() -> Said:
+        # A future that is never set: the application must not take it for a disconnect.
         return next(bodies, None) or await asyncio.get_running_loop().create_future()
 
     return receive
@@ -95,12 +99,13 @@ def _read_length(scope: Message) -> int:
     return int(length) if length.isdigit() else 0
 
 
-async def _most_bytes(scope: Message) -> int:
+async def _get_max_bytes(scope: Message) -> int:
     """Return the maximum bytes of this request's body; 0 for a file from a person who may not import."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if (
         scope["path"].removeprefix(settings.PREFIX) not in TAKING_FILES
         or scope["method"] != "POST"
+        # A small body needs no check of the sender, which costs queries.
         or 0 < _read_length(scope) <= plain
     ):
         return plain

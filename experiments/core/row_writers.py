@@ -33,7 +33,7 @@ class Direct:
         row.save(force_insert=True)
 
     def experiment(self, number: int) -> Experiment:
-        """Raises Experiment.DoesNotExist."""
+        """Return an experiment of the run. Raises Experiment.DoesNotExist."""
         if number not in self._experiments:
             self._experiments[number] = self.run.experiments.get(number=number)
         return self._experiments[number]
@@ -41,6 +41,7 @@ class Direct:
     def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         """Return the activations of those of these images that the run has logged, each from when it was first
         logged."""
+        # Newest first, so that the first activation of an image overwrites the later ones in the dictionary.
         rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
         return dict(rows.values_list("image_id", "activation"))
 
@@ -143,7 +144,8 @@ class Bulk:
         return self.hypotheses_said
 
     def titles(self, number: int) -> list[Text]:
-        """Until they are saved, observations are named by their position."""
+        """Return the titles of an experiment's images. Until they are saved, observations are named by their
+        position."""
         rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
         return [(TextKind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
 
@@ -164,17 +166,23 @@ class Bulk:
         places = [(row.experiment.number, row.position) for row in self.observations]
         observations = Prepared(Observation, self.observations, ["run_id", "experiment_id"])
         passages = texts.Ready(self.passages)
+        # A large run is not held in memory twice.
         self.events, self.hypotheses, self.experiments = [], {}, {}
         self.observations, self.passages, self.unmarked = [], [], {}
 
         def save() -> None:
+            # 1. The run, whose key all other rows need.
             self.run.save()
             key = self.run.pk
+            # 2. Rows that need no other key.
             for rows in (events, hypotheses, experiments):
                 rows.insert([key] * len(rows))
+            # 3. Observations, which need the keys of their experiments.
             numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
+            # 4. Labels of the run's unit.
             save_labels(self.run, self.labels)
+            # 5. Passages for the search, which need the keys of the observations.
             saved = Observation.objects.filter(run=key).order_by()
             saved_places = saved.values_list("experiment__number", "position", "pk").iterator()
             keys = {(number, position): pk for number, position, pk in saved_places}

@@ -57,11 +57,13 @@ class WithoutNul:
 def _strip_nul(given: QueryDict) -> QueryDict:
     """Return the values without NUL."""
     lists = [(key, given.getlist(key)) for key in given]
+    # Almost no request has one, so it keeps its own object.
     if not any("\x00" in text for key, values in lists for text in (key, *values)):
         return given
     found = QueryDict(mutable=True)
     for key, values in lists:
         found.setlist(clean_text(key), [clean_text(value) for value in values])
+    # As Django's own: views rely on it.
     found._mutable = False
     return found
 

@@ -41,6 +41,7 @@ class Sender:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._go_on, name="sender", daemon=True)
                 self._thread.start()
+        # A full queue drops the message: no request waits for Redis.
         try:
             self._waiting.put_nowait((to, message))
         except Full:
@@ -65,6 +66,7 @@ class Sender:
         try:
             loop.run_until_complete(get_channel_layer().group_send(to, message))
         except (RedisError, OSError, RuntimeError) as error:  # RuntimeError: the process is ending
+            # Each queued message would wait for the same timeout.
             left = self._forget()
             log.warning(
                 "Redis took no message to %s, nor %d behind it: %s. Viewers catch up by themselves.", to, left, error

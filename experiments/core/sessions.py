@@ -33,6 +33,7 @@ class SessionStore(DatabaseStore):
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         row = super().create_model_instance(data)
         assert isinstance(row, Session)
+        # A column, so that all sessions of a person can be ended.
         row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
         return row
 
@@ -40,6 +41,7 @@ class SessionStore(DatabaseStore):
         """Return the seconds until the session ends if it is not used again."""
         idle = int(settings.SESSION_COOKIE_AGE)
         began = self.get(VISIT, {}).get("began")
+        # The nearer of both limits.
         return idle if began is None else max(0, min(idle, int(began + settings.SESSION_LENGTH - time.time())))
 
 
@@ -77,6 +79,6 @@ def is_alive(key: str) -> bool:
     return Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).exists()
 
 
-def forget_ended() -> None:
+def delete_ended() -> None:
     """Delete the rows of expired sessions."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()

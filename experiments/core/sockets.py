@@ -69,11 +69,11 @@ class Listener(AsyncWebsocketConsumer, ABC):
 
     @abstractmethod
     async def look(self) -> int:
-        """Called at the start and every few seconds; returns the close code once nothing more can follow."""
+        """Send what is new, at the start and every few seconds. Return the close code once nothing more can follow."""
 
     @abstractmethod
     async def on_joined(self) -> None:
-        """Called each time the groups were joined after bells may have been lost."""
+        """Catch up, each time the groups were joined: bells may have been lost before."""
 
     @abstractmethod
     async def answer(self, message: dict[str, Any]) -> None:
@@ -86,6 +86,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         self.work: asyncio.Task[None] | None = None
         wanted = self.begin()
         listening.add(self)
+        # Accept first: a browser receives a close code only from an open socket.
         await self.accept()
         if not wanted:
             await self.close(TOO_MUCH)
@@ -158,6 +159,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         receiving = None
         try:
             while True:
+                # The same task outlives the timeouts: to cancel it could lose a bell.
                 receiving = asyncio.create_task(layer.receive(channel))
                 while not (await asyncio.wait({receiving}, timeout=JOIN_EVERY))[0]:
                     await self.join(layer, channel)
@@ -165,6 +167,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         finally:
             if receiving is not None:
                 await end(receiving)
+            # Redis may be away: its groups expire by themselves.
             with suppress(RedisError, OSError):
                 for group in self.groups_heard():
                     await layer.group_discard(group, channel)

@@ -27,6 +27,7 @@ class WholeFileStorage(FileSystemStorage):
                     part.write(chunk)
                 part.flush()
                 Path(part.name).replace(target)
+            # Also when the worker is being stopped.
             except BaseException:
                 Path(part.name).unlink(missing_ok=True)
                 raise

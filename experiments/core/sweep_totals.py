@@ -44,13 +44,14 @@ class RunTotals:
         return cls(run.cost, run.tokens, run.seconds)
 
 
-def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
+def update_totals(run: Run, before: RunTotals, *, ends: bool) -> None:
     """Add what an event of the run used beyond `before`; `ends` is true for the run's last event. The run must be
     locked."""
     if run.sweep_id is None:
         return
     now = RunTotals.of(run)
     if now != before:
+        # Added by the database: runs of a sweep write at the same time.
         Sweep.objects.filter(pk=run.sweep_id).update(
             cost=F("cost") + (now.cost - before.cost),
             tokens=F("tokens") + (now.tokens - before.tokens),
@@ -73,6 +74,7 @@ def exceeded_budget_message(sweep: Sweep) -> str:
 def _close_if_reached(sweep_id: int) -> None:
     reached = reduce(or_, (Q(**{f"{column}__gte": F(limit)}) for limit, (column, _) in BUDGETS.items()))
     running = Sweep.objects.filter(reached, pk=sweep_id, status=SweepStatus.RUNNING)
+    # Of several runs that reach the budget at once, only the one whose update changes the row reports it.
     if not running.update(status=SweepStatus.OUT_OF_BUDGET):
         return
     RunQueue.objects.filter(sweep=sweep_id).update(enabled=False)

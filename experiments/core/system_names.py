@@ -41,8 +41,8 @@ class SystemNameMasker:
 
     @cached_property
     def hidden(self) -> frozenset[Key]:
-        """The systems whose names are hidden from the viewer."""
-        rows = _hidden_runs(self.viewer).values_list("model", "layer", "unit")
+        """Return the systems whose names are hidden from the viewer."""
+        rows = _list_hidden_runs(self.viewer).values_list("model", "layer", "unit")
         return frozenset((model, layer, unit) for model, layer, unit in rows)
 
     def is_masked(self, run: Run) -> bool:
@@ -51,6 +51,7 @@ class SystemNameMasker:
 
     def masks_unit(self, model: str, layer: str, unit: int) -> bool:
         """True if the system at this place is hidden from the viewer."""
+        # Recorded for `SharedUpdates`, which lends a drawing to viewers with the same permissions.
         self.asked.add((model, layer, unit))
         return (model, layer, unit) in self.hidden
 
@@ -73,7 +74,7 @@ class SystemNameMasker:
 
     def versions(self, run: Run) -> dict[str, Any]:
         """Return the versions of what the run uses."""
-        return _without_model(run.versions) if self.is_masked(run) else run.versions
+        return _omit_model(run.versions) if self.is_masked(run) else run.versions
 
     def content(self, run: Run, event: Event) -> Payload:
         """Return an event's content. What the agent was told never names a synthetic neuron, but what we store
@@ -84,8 +85,9 @@ class SystemNameMasker:
         if isinstance(content, Forked):
             kept = {name: value for name, value in content.changes.items() if name not in TELLING}
             return replace(content, changes=kept)
+        # A spec with the number in place of the layer: readers of events expect one.
         system = SystemSpec(run.system_kind, "", self._number(run), 0)
-        return replace(content, system=system, versions=_without_model(content.versions))
+        return replace(content, system=system, versions=_omit_model(content.versions))
 
     def payload(self, run: Run, event: Event) -> dict[str, Any]:
         """Return the same as plain JSON; for an event that cannot be read, whatever is stored."""
@@ -106,17 +108,18 @@ class SystemNameMasker:
         """Return a filter for rows that name a hidden system in these fields. If none is hidden, it adds no
         comparison."""
         same = {"model": OuterRef(model), "layer": OuterRef(layer), "unit": OuterRef(unit)}
-        return Q(Exists(_hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
+        # A subquery compares all three columns of a row with one hidden run.
+        return Q(Exists(_list_hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
 
 
-def _hidden_runs(viewer: User | None) -> QuerySet[Run]:
+def _list_hidden_runs(viewer: User | None) -> QuerySet[Run]:
     """Return runs of synthetic neurons that this person, or without one any person, has yet to judge blind; and
     those that people write for an evaluation, until they have ended."""
     open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
-    runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
+    runs = blindness.list_blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
     hidden = Q(pk__in=runs) | Q(pk__in=visibility.list_written().values("pk"))
     return Run.objects.filter(hidden, system_kind=registry.BLINDED_KIND).order_by()
 
 
-def _without_model(versions: Mapping[str, Any]) -> dict[str, Any]:
+def _omit_model(versions: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in versions.items() if name != "model"}

@@ -33,6 +33,7 @@ def clean_tag(words: str) -> str:
 def tag(actor: Actor, row: Tagged, words: str) -> str:
     """Add a tag and return it as stored. Raises InvalidInput for words that cannot be a tag."""
     name = clean_tag(words)
+    # Adding a tag that the row has changes nothing.
     row.tags.add(Tag.objects.get_or_create(name=name)[0])
     audit.record(actor, Verb(f"{row._meta.verbose_name}.tagged"), row, tag=name)
     return name
@@ -54,6 +55,7 @@ def untag(actor: Actor, row: Tagged, name: str) -> bool:
 def set_tags(actor: Actor, row: Tagged, wanted: Iterable[str]) -> None:
     """Set the tags of a row to exactly these. The row must be locked. Raises InvalidInput."""
     before, after = set(row.tags.values_list("name", flat=True)), {clean_tag(words) for words in wanted}
+    # Sorted, so that the audit has the same order for the same request.
     for name in sorted(before - after):
         untag(actor, row, name)
     for name in sorted(after - before):

@@ -19,6 +19,7 @@ from experiments.core import notify, projections, sweep_totals
 from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
+from workers.errors import LeaseLost
 from workers.record.decoding import encode
 from workers.record.events import KINDS, Ended, Payload, Resumed, kind_of
 from workers.record.statuses import REOPENABLE, Status
@@ -35,10 +36,6 @@ class ImportedEvent:
     payload: Payload
     time: datetime
     state: bytes = b""
-
-
-class LeaseLost(Exception):
-    """The writer's fencing number is no longer the run's: another worker has taken over."""
 
 
 class RunEnded(Exception):
@@ -63,6 +60,7 @@ def append(
         # Lock the row: the web process and a worker may append at the same time.
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
+            # A worker that was taken for dead may still be alive and write.
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended and not _may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
@@ -70,12 +68,14 @@ def append(
             kind, payload = "cancelled", Ended("Stopped by a person.")
         before = sweep_totals.RunTotals.of(run)
         run.last_seq += 1
+        # An event is progress: claims are counted since the last one.
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=strip_unstorable(encode(payload)))
-        projections.keep(run, event, state, Direct(run))
+        projections.update_rows(run, event, state, Direct(run))
         run.save()
-        sweep_totals.keep(run, before, ends=event.row.ends)
+        sweep_totals.update_totals(run, before, ends=event.row.ends)
+        # After the commit: viewers that look earlier do not find the event.
         transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 
@@ -83,11 +83,11 @@ def append(
 def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
     """Process the transcript of a run from elsewhere, and return a function that writes it with the run.
 
-    Processing writes nothing and may take long. The write is short, and all or nothing in the caller's transaction.
-    Each event has its own time; `run` is new and unseen. Raises ValueError for events after the end or out of
-    order, and for what the rows refuse (a number twice, a result without an experiment), with the run's `last_seq`
-    at that event.
+    `run` is new and unseen; each event has its own time. Raises ValueError for events after the end or out of order,
+    and for what the rows refuse (a number twice, a result without an experiment), with the run's `last_seq` at that
+    event.
     """
+    # Processing may take long and writes nothing. The write is short, all or nothing in the caller's transaction.
     rows, over = Bulk(run), run.has_ended
     for step in steps:
         run.last_seq += 1
@@ -96,7 +96,7 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
         event = Event(
             run=run, seq=run.last_seq, kind=step.kind, payload=strip_unstorable(encode(step.payload)), time=step.time
         )
-        projections.keep(run, event, step.state, rows)
+        projections.update_rows(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
         over = run.has_ended
@@ -119,6 +119,7 @@ def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
     A run that waits for a person's reply resumes only `with_reply`.
     """
     with transaction.atomic():
+        # Locked: of two people who resume the run, only one finds it suspended.
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.status not in _RESUMABLE or awaits_reply(run) != with_reply:
             return False

@@ -18,7 +18,7 @@ from django.core.files.storage import storages
 from experiments.core.bucket import Bucket
 
 
-def put(path: Path, name: str) -> None:
+def move_file(path: Path, name: str) -> None:
     """Move a complete file there. It must lie in `waiting_folder`."""
     if bucket := _bucket():
         bucket.upload(path, name)
@@ -26,6 +26,7 @@ def put(path: Path, name: str) -> None:
         return
     target = _place(name)
     target.parent.mkdir(parents=True, exist_ok=True)
+    # `waiting_folder` is on the same disk, so the file is complete or absent.
     path.replace(target)
 
 
@@ -36,7 +37,7 @@ def waiting_folder() -> Path:
     return folder
 
 
-def exists(name: str) -> bool:
+def file_exists(name: str) -> bool:
     return bucket.exists(name) if (bucket := _bucket()) else _place(name).exists()
 
 
@@ -55,6 +56,7 @@ def fetch(name: str) -> Iterator[Path]:
 
 def stream(name: str) -> IO[bytes]:
     """Open the file to be read in pieces; the caller closes it. Raises FileNotFoundError."""
+    # Unbuffered: the caller reads in large pieces.
     return bucket.stream(name) if (bucket := _bucket()) else _place(name).open("rb", buffering=0)
 
 

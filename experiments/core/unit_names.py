@@ -19,17 +19,20 @@ def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ())
     In a layer with names, a name is enough; the number in brackets tells units with the same name apart.
     """
     text = written.strip()
+    # 1. A name, which may itself be a number.
     called = [number for number, name in enumerate(names) if name.casefold() == text.casefold()]
     if len(called) == 1:
         return called[0]
     if called:
         listed = ", ".join(f"“{text} ({number})”" for number in called)
         raise UnknownName(f"{len(called)} units of {layer} are called “{text}”. Choose one of: {listed}.")
+    # 2. A number, alone or in brackets behind a name.
     bracket = WITH_NUMBER.fullmatch(text) if names else None
     if DIGITS.fullmatch(digits := bracket[1] if bracket else text):
         if 0 <= int(digits) < units:
             return int(digits)
         raise UnknownName(f"There is no unit {digits}: {layer} has units 0 to {units - 1}.")
+    # 3. Neither: say what there is.
     or_name = ", or the name of one" if names else ""
     similar = [name for name in names if text and text.casefold() in name.casefold()][:5]
     hint = f" Names with “{text}”: {', '.join(similar)}." if similar else ""
@@ -42,11 +45,13 @@ def unit_numbers(written: str, layer: str, units: int, names: Sequence[str] = ()
     found: dict[int, None] = {}
     pending, problem = "", None
     for part in written.split(","):
+        # A part that means nothing may be the beginning of a name with a comma: join the next one.
         pending = f"{pending},{part}" if pending else part
         try:
             found |= dict.fromkeys(_read_part(pending, layer, units, names))
         except UnknownName as error:
             problem = problem or error
+            # Without names a comma only separates.
             if not names:
                 break
         else:

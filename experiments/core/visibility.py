@@ -92,11 +92,13 @@ def list_images(rows: QuerySet[Image], viewer: User) -> QuerySet[Image]:
 def visible_to(rows: QuerySet[Row]) -> QuerySet[Row]:
     """Return the rows without those of units that people write labels of. If no person writes, the query is
     unchanged; the check costs one query."""
+    # Hardly ever does a person write: all lists keep their plain queries.
     if not (written := _read_written()):
         return rows
     if way := RUN_OF.get(rows.model):
         rows = rows.exclude(**{f"{way}__in": _list_hidden_runs(written)})
     units = [each.unit for each in written if each.unit]
+    # Labels of a unit need not have a run: their passages are found by the label.
     if rows.model is SearchText:
         labels = Label.objects.filter(units__in=units).order_by().values("pk")
         rows = rows.exclude(kind=TextKind.LABEL, anchor__in=labels)
@@ -134,6 +136,7 @@ def _list_hidden_runs(written: Sequence[_Written]) -> list[int]:
     models, layers, units = (set(each) for each in zip(*places, strict=True))
     near = Run.objects.filter(model__in=models, layer__in=layers, unit__in=units)
     found = near.exclude(pk__in=[each.run for each in written]).order_by().values_list("pk", "model", "layer", "unit")
+    # The query matches every mix of these values; keep the places themselves.
     return [pk for pk, *place in found if tuple(place) in places]
 
 

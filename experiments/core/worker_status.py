@@ -19,7 +19,7 @@ from experiments.models import Job, Run, UnitProfile
 
 KEPT_SECONDS = 120
 """Seconds for which a silent worker is still listed."""
-LATE_SECONDS = 15
+MAX_SILENT_SECONDS = 15
 """Seconds of silence after which a worker counts as lost."""
 MAX_PLACES = 4
 """Maximum loaded models that a line names."""
@@ -46,9 +46,11 @@ def alive_workers() -> list[dict[str, Any]] | None:
     """Return the last reports of workers by name, each with the seconds since as `silent`; None if Redis is away."""
     try:
         names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
+        # The remaining lifetime tells the age: clocks of machines need not agree.
         reports = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
     except RedisError:
         return None
+    # A report may have expired between the two reads.
     return [
         json.loads(cast("str", report)) | {"silent": max(0.0, KEPT_SECONDS - left / 1000)}
         for report, left in reports
@@ -71,6 +73,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
         "problems": report.get("problems", []),
         "plugins": report.get("plugins", []),
         "weights": weights,
+        # A divisor. Weights may exceed the budget while a model is in use.
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],
         "idle": max(0, report.get("threads", 0) - len(report.get("jobs", []))),
@@ -79,7 +82,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
 
 def state(report: dict[str, Any]) -> str:
     """Return a worker's state: "late"; "refuses" if its code is not of the database's version; "busy" or "ready"."""
-    if report["silent"] > LATE_SECONDS:
+    if report["silent"] > MAX_SILENT_SECONDS:
         return "late"
     return "refuses" if report.get("refuses") else "busy" if report.get("jobs") else "ready"
 

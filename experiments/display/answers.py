@@ -15,8 +15,8 @@ from experiments.core.system_names import SystemNameMasker
 from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.functions.plots import plot_samples
-from experiments.display.functions.samples import LATELY, FunctionEvidence, read_function
-from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
+from experiments.display.functions.samples import MAX_RECENT_SAMPLES, FunctionEvidence, read_function
+from experiments.display.image_cards import ImageSource, LoggedCard, list_first_distinct
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import HALF, Plot
 from experiments.display.prose import first_sentence
@@ -52,8 +52,8 @@ class RunAnswer:
     mark: CheckMark
     check: CheckFigures | None
     evidence: Evidence
-    best: Sequence[LoggedImage]
-    against: Sequence[LoggedImage]
+    best: Sequence[LoggedCard]
+    against: Sequence[LoggedCard]
     wrong: int
     contrast: Plot | None
     parted_by: str
@@ -62,22 +62,23 @@ class RunAnswer:
     edit: Edit | None
     truth: str = ""
     unit: Layer | None = None
-    """The layer that lists the unit; None if it has no page, or is hidden."""
+    """The layer that lists the unit; None if it has no page or is hidden."""
     leading: Sequence[Hypothesis] = field(default=())
     function: FunctionEvidence | None = None
-    """Of a run on a function; its `contrast` is then the plot of its samples."""
+    """Set for a run on a function; `contrast` is then the plot of its samples."""
     rounds: Sequence[OutlineLine] = field(default=())
-    """Of an active run: its newest rounds."""
+    """Newest rounds of an active run."""
 
     @property
     def places(self) -> tuple[range, range]:
-        """Of an active run: the images still to come, for and against. The page reserves room for them."""
+        """Return a place for each image that an active run may still find, for and against: the page reserves room."""
+        # Otherwise the page would jump whenever a live run finds an image.
         kept = 0 if self.run.has_ended else MAX_IMAGES
         return range(kept - len(self.best)), range(kept - len(self.against))
 
     @property
     def is_tested(self) -> bool:
-        """True if its labels say what the unit responds to, which a check can test; a verdict is no such label."""
+        """True if the labels say what the unit responds to; a check cannot test a task's verdict."""
         return bool(self.labels) and not tasks.find_task(self.run.task).gives_verdict
 
     @property
@@ -90,15 +91,20 @@ def read_answer(
 ) -> RunAnswer:
     """Return the current answer, in a few queries over at most 500 images: those of the run, or the given
     `evidence` of more. `team` members get links; `dots` is the maximum per strip of the plot."""
+    # 1. The evidence, and the images for and against.
     labels = run.labels
     evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
     best = _choose_best(evidence, labelled=bool(labels))
     against, wrong = _find_against(evidence, best)
+    # 2. What may be shown of the unit.
     layer = None if names.is_masked(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
+    # A run can be imported: its unit may have a number that the installed layer does not have.
     layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
+    # The name of a synthetic neuron in its layer is the truth; it is revealed only after the end of the run.
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
+    # 3. The plot that decides, and the edit with the largest effect.
     contrast = find_contrast(run, evidence)
-    function = None if run.takes_images else read_function(run, LATELY)
+    function = None if run.takes_images else read_function(run, MAX_RECENT_SAMPLES)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
     return RunAnswer(
         run,
@@ -131,7 +137,7 @@ def _draw_contrast(
     return draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=most) if contrast else None
 
 
-def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:
+def _find_against(evidence: Evidence, best: Sequence[LoggedCard]) -> tuple[Sequence[LoggedCard], int]:
     """Return the images that most contradict the label, or come nearest to that, each once: the weakest that show
     it, and the strongest that do not.
 
@@ -141,19 +147,21 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
     showing, others = evidence.showing, evidence.others
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
+        # Without scenes, words of titles decide which images show the label: too unreliable to call an image wrong.
         weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
-        return first_of_each(weakest, attrgetter("card.image"), MAX_IMAGES), 0
+        return list_first_distinct(weakest, attrgetter("card.image"), MAX_IMAGES), 0
     middle = (showing.mean + others.mean) / 2
     beyond = [(middle - each.card.activation, each) for each in showing.images]
     beyond += [(each.card.activation - middle, each) for each in others.images]
     wrong = {each.card.image for by, each in beyond if by > 0}
     ordered = sorted((pair for pair in beyond if pair[1].card.image not in taken), key=lambda pair: -pair[0])
-    return first_of_each((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
+    return list_first_distinct((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
 
 
-def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
+def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedCard]:
     """Return the strongest images that show the label; without a label or such images, the run's strongest, else
     the exemplars."""
+    # Without a label no image shows it, so the first group is skipped.
     groups = (evidence.showing, evidence.others, evidence.exemplars)
     return next((each.strongest[:MAX_IMAGES] for each in groups[0 if labelled else 1 :] if each.count), ())
 
@@ -163,6 +171,7 @@ def _find_leading(run: Run) -> Sequence[Hypothesis]:
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = [each for each in run.hypotheses.filter(round=latest) if each.status != "refuted"]
     order = {status: place for place, status in enumerate(RANK)}
+    # An unknown status comes last. Two fit on the card.
     return sorted(listed, key=lambda each: (order.get(each.status, len(order)), each.number))[:2]
 
 

@@ -1,8 +1,4 @@
-"""Join a page's style sheets and scripts into one file each.
-
-The address of a bundle names its parts and carries their hash, so that any process can build it and browsers keep
-it forever.
-"""
+"""Join a page's style sheets and scripts into one file each, at an address that names the parts and their hash."""
 
 from __future__ import annotations
 
@@ -46,28 +42,30 @@ class Bundle:
 
     @cached_property
     def gzip(self) -> bytes:
+        # Without a time stamp, the same text has the same bytes in every process.
         return gzip.compress(self.plain, 9, mtime=0)
 
     @cached_property
     def br(self) -> bytes:
-        """Compress almost as far as possible within a tenth of a second: the first visitor after a start waits for
-        it."""
+        """Return the file in Brotli, compressed within a tenth of a second."""
+        # Quality 11 is smaller still but slower, and the first visitor after a start waits for this.
         return brotli.compress(self.plain, mode=brotli.MODE_TEXT, quality=10)
 
 
 def address(names: Iterable[str], kind: str) -> str:
     """Return the address of the bundle of these static files."""
+    # A part that two templates include is joined once.
     parts = tuple(dict.fromkeys(names))
     return f"{settings.PREFIX}/bundles/{make(parts, kind).key}.{kind}?{','.join(parts)}"
 
 
 def join_links(html: str) -> str:
-    """Replace the links to style sheets and scripts by one of each. A blocking script, neither a module nor
-    deferred, stays where it is."""
+    """Replace the links to style sheets and scripts, except blocking scripts, by one of each."""
     named: dict[str, list[str]] = {"css": [], "js": []}
 
     def take(found: re.Match[str]) -> str:
         name = unquote(found["style"] or found["script"]).removeprefix(settings.STATIC_URL)
+        # A script that is neither a module nor deferred must run at its place in the page.
         if found["script"] and not (found["module"] or found["late"]):
             return found[0].replace(found["script"], escape(address([name], "js")))
         named["js" if found["script"] else "css"].append(name)
@@ -76,6 +74,7 @@ def join_links(html: str) -> str:
     rest = _LINK.sub(take, html)
     style = f'<link rel="stylesheet" href="{escape(address(named["css"], "css"))}">' if named["css"] else ""
     script = f'<script src="{escape(address(named["js"], "js"))}" defer></script>' if named["js"] else ""
+    # The replaced links leave empty lines behind.
     lines = [line.strip() for line in (*rest.splitlines(), style, script)]
     return "\n".join(f"  {line}" for line in lines if line).lstrip()
 
@@ -85,12 +84,14 @@ def make(names: tuple[str, ...], kind: str) -> Bundle:
     """Build the bundle of these files. Raises Unjoinable if one cannot be part of it."""
     text = jsmin(join_scripts(names)) if kind == "js" else cssmin("\n".join(_style(name) for name in names))
     plain = text.encode()
+    # The names are part of the key: two lists with the same text are two addresses.
     key = hashlib.sha256(",".join(names).encode() + b"\0" + plain).hexdigest()[:16]
     return Bundle(key, plain)
 
 
 def _style(name: str) -> str:
     text = read(name)
+    # Relative addresses and @import are resolved from the bundle's own address.
     if found := _ELSEWHERE.search(text):
         raise Unjoinable(f"{name}: {found[0]} would not mean the same in a bundle.")
     return text
@@ -113,8 +114,8 @@ class Bundles:
 
 
 def serve(request: HttpRequest, key: str, kind: str) -> HttpResponse:
-    """Return the bundle. A bundle of other versions of its parts is not cached: a page from before an upgrade asked
-    for it."""
+    """Return the bundle; 404 if its parts cannot be joined."""
+    # The address names the parts, so any process can build the bundle, also after a restart.
     names = tuple(unquote(request.META.get("QUERY_STRING", "")).split(","))
     if len(names) > MAX_PARTS or not all(_NAME.fullmatch(name) and name.endswith(f".{kind}") for name in names):
         return HttpResponseNotFound()
@@ -124,7 +125,9 @@ def serve(request: HttpRequest, key: str, kind: str) -> HttpResponse:
         return HttpResponseNotFound()
     encoding = next((each for each in ("br", "gzip") if takes(request, each)), "")
     response = HttpResponse(getattr(bundle, encoding or "plain"), content_type=KINDS[kind])
+    # A page from before an upgrade names a hash that no longer fits: it gets the new parts, but must not keep them.
     response.headers["Cache-Control"] = FOREVER if key == bundle.key else "no-cache"
+    # Caches in between must keep each encoding apart.
     response.headers["Vary"] = "Accept-Encoding"
     if encoding:
         response.headers["Content-Encoding"] = encoding

@@ -1,9 +1,5 @@
-"""Draw image cards as HTML: raw, masked and as a heat map, with title, activation and bar; edits beside their
-original.
-
-A page shows a hundred. Each is one escaped string rather than a template with includes, which took most of a page's
-time. The style sheet decides by the page's `data-images` which picture is visible.
-"""
+"""Draw image cards as HTML: raw, masked and as a heat map, with title, activation and bar; edits beside their original.
+The style sheet decides by the page's `data-images` which picture is visible."""
 
 from __future__ import annotations
 
@@ -46,7 +42,7 @@ HEAT = (
 MAP = ' data-map="{}" data-low="{}" data-high="{}" data-threshold="{}" data-top="{}"'
 OUTSIDE = (
     '<figure tabindex="0">{frame}<figcaption><span class="title">{title}</span><span class="measure">'
-    '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="quiet">{made}</span>'
+    '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="muted">{made}</span>'
     "</figcaption></figure>\n"
 )
 PICTURE = '<img{} src="{}" alt="{}" loading="lazy">'
@@ -55,7 +51,7 @@ LINKED, FRAMED = '<a class="frame" href="{}">{}{}</a>', '<div class="frame">{}{}
 UNSEEN = SafeString('<span class="skeleton"></span>')
 EDITS = (
     '<div class="edits {size}"><div class="before"><p class="edit-head">Original</p>{before}</div>'
-    '<div class="afters">{afters}</div></div>'
+    '<div class="after-images">{afters}</div></div>'
 )
 AFTER = (
     '<div class="after"><p class="edit-head change {}" title="What the edit did to the activation">'
@@ -65,7 +61,7 @@ BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidde
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
 TICK = '<line class="tick" x1="{0}" x2="{0}" y1="0" y2="1"/>'
 DIFFERS = (
-    '\n    <span class="claim differs" title="The program logged another number than the system returned.">'
+    '\n    <span class="claim mismatch" title="The program logged another number than the system returned.">'
     "logged as {}</span>"
 )
 UNMEASURED = SafeString(
@@ -92,6 +88,7 @@ def draw_card(
         CARD,
         raw=raw.file,
         page=raw.page,
+        # Without a mask, both addresses are equal, which the script recognises.
         masked=raw.file if card.masked == card.image else ImageUrls.of(card.masked).file,
         map=_describe_map(card, scale),
         pictures=_draw_pictures(card, raw, scale),
@@ -128,6 +125,7 @@ def _describe_map(card: ImageCard, scale: Scale) -> SafeString:
     known = card.map
     if known is None:
         return NOTHING
+    # Six digits are more than a pixel can show.
     numbers = [f"{each:.6g}" for each in (known.low, known.high, known.threshold, _heat_top(card, known, scale))]
     return format_html(MAP, ImageUrls.of(known.image).file, *numbers)
 
@@ -139,8 +137,10 @@ def _heat_top(card: ImageCard, known: ActivationMap, scale: Scale) -> float:
 
 def _heat_step(card: ImageCard, known: ActivationMap, scale: Scale) -> int:
     """Return the image's maximum, in steps of the page's maximum."""
+    # A flat map has no span.
     span = _heat_top(card, known, scale) - known.low
     share = (known.high - known.low) / span if span > 0 else 0.0
+    # In steps, since the policy of pages allows no inline style.
     return round(HEAT_STEPS * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
 
 
@@ -155,6 +155,7 @@ def _draw_outside(card: ImageCard, title: str, scale: Scale, pictures: ImageSour
         others += format_html(WARM, _heat_step(card, card.map, scale), grey)
     whole = pictures.whole(card.masked)
     frame = format_html(LINKED, whole, small, others) if whole else format_html(FRAMED, small, others)
+    # Outside the team there is no light box that would show the whole prompt.
     made = f": {card.prompt[:300]}" if card.prompt and card.prompt != title else ""
     return format_html(
         OUTSIDE,
@@ -201,11 +202,13 @@ def draw_claim(card: ImageCard | Observation) -> SafeString:
     """Draw what the program logged, if the system returned another value or it is unknown."""
     if card.differs and card.claimed is not None:
         return format_html(DIFFERS, figure(card.claimed))
+    # Exemplars come from the dataset's index, so no program claimed them.
     return NOTHING if card.measured or card.origin == "exemplar" else UNMEASURED
 
 
 def draw_bar(activation: float, scale: Scale) -> SafeString:
     """Draw an activation on the run's own scale, with a tick at the exemplar threshold."""
+    # SVG has no negative widths.
     start, length = (activation, -activation) if activation < 0 else (0.0, activation)
     full = tick = mean = NOTHING
     if math.isfinite(activation):

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from experiments.display.effect_sizes import separate, standardize
 from experiments.display.evidence import Evidence
-from experiments.display.image_cards import LoggedImage
+from experiments.display.image_cards import LoggedCard
 from experiments.display.label_meaning import scenes
 from experiments.display.scene_changes import list_contexts
 from experiments.display.strips import Strip
@@ -47,11 +47,14 @@ def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
     """Return the contrast: images with and without what the label says; or the context of the first stated bias; or
     the property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
     showing, others = evidence.showing.images, evidence.others.images
+    # 1. By the label.
     names, title = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else"), "With and without"
     stated = [] if run.labels else list_stated(run)
+    # 2. By the first stated bias.
     if stated:
         names = f"With “{stated[0].context}”", f"Without “{stated[0].context}”"
         showing, others = _find_sides(stated, others)
+    # 3. By the property of scenes that separates most.
     elif not showing and (found := _find_largest(others)):
         name, showing, others = found
         names, title = (name, "All others"), "Largest difference between conditions"
@@ -69,17 +72,19 @@ def list_stated(run: Run) -> list[StatedBias]:
 
 
 def _find_sides(
-    stated: Sequence[StatedBias], images: Sequence[LoggedImage]
-) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
+    stated: Sequence[StatedBias], images: Sequence[LoggedCard]
+) -> tuple[Sequence[LoggedCard], Sequence[LoggedCard]]:
     """Return the images with the context of the first bias and those without, by the rules of its test."""
+    # Cards are told apart by identity: an image may be logged twice with equal values.
     by_card = {id(each.card): each for each in images}
+    # `groupby` needs them sorted by the same key.
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
     cards = {number: [each.card for each in some] for number, some in logged}
     found = find_sides(stated[0], cards, stated)
     return [by_card[id(card)] for card in found.inside], [by_card[id(card)] for card in found.outside]
 
 
-def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedImage], Sequence[LoggedImage]] | None:
+def _find_largest(images: Sequence[LoggedCard]) -> tuple[str, Sequence[LoggedCard], Sequence[LoggedCard]] | None:
     """Return the scene property that separates the activations most: its name, and the images with it and without."""
     known = scenes([each.card.image for each in images])
     read = [each for each in images if each.card.image in known]
@@ -91,6 +96,7 @@ def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedIm
     for name, places in conditions.items():
         inside = [each for place, each in enumerate(read) if place in places]
         outside = [each for place, each in enumerate(read) if place not in places]
+        # Of a few images, d is often large by chance.
         if min(len(inside), len(outside)) < MIN_IMAGES:
             continue
         d = abs(standardize(*([each.card.activation for each in side] for side in (inside, outside))) or 0.0)

@@ -20,7 +20,9 @@ def separate(above: Sequence[float], below: Sequence[float]) -> float | None:
     """
     if not above or not below:
         return None
+    # Sorted once, each search is logarithmic: all pairs would be quadratic.
     ordered = sorted(below)
+    # The two places of equal values differ, so their mean counts ties half.
     wins = sum((bisect_left(ordered, each) + bisect_right(ordered, each)) / 2 for each in above)
     return wins / (len(above) * len(below))
 
@@ -62,8 +64,10 @@ def bound_mean(values: Sequence[float], within: tuple[float, float] | None = Non
         return mean - margin, mean + margin
     low, width = within[0], within[1] - within[0]
     share = (mean - low) / width
+    # Without variance, or with a mean at an end, the logit scale has no finite interval.
     if not margin or not 0.0 < share < 1.0:
         return mean, mean
+    # The delta method: d logit(p) / dp = 1 / (p (1 - p)).
     middle, aside = math.log(share / (1 - share)), margin / width / (share * (1 - share))
     return low + width * _invert_logit(middle - aside), low + width * _invert_logit(middle + aside)
 

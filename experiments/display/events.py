@@ -1,9 +1,5 @@
-"""Render a run's events, and the parts of the page that sum the run up, as HTML.
-
-The first load of the page and the consumer both use it; the browser only inserts the result. An event's root
-element has an id; if the page already has that id (an experiment whose result has come), the new element replaces
-it.
-"""
+"""Render a run's events, and the parts of the page that sum the run up, as HTML, for the first load and live viewers.
+If the page already has an element with the event's id, as of a running experiment, the new one replaces it."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from experiments.core import parts, transcript
 from experiments.core.system_names import SystemNameMasker
 from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
 from experiments.display.functions.plots import plot_samples
-from experiments.display.functions.samples import LATELY, read_function
+from experiments.display.functions.samples import MAX_RECENT_SAMPLES, read_function
 from experiments.display.hypothesis_strips import Bearings, ListedHypothesis
 from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.parameter_plots import draw_parameters
@@ -93,6 +89,7 @@ def render_events(
     shown = list(events)
     around = _load_context(run, shown, names, bearings)
     around = replace(around, audience=audience, pictures=pictures, sketched=sketched)
+    # The card of the result shows everything that the card of the start does.
     if folded:
         shown = [each for each in shown if each.kind != "experiment" or each.number not in around.ended]
     return [(event, _draw(event, around)) for event in shown]
@@ -194,20 +191,22 @@ def head(run: Run) -> SafeString:
     """Render the question, the status, and what the run has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "paused_by": paused_by(run)}
+    context = {"run": run, "meters": meters, "paused_by": _get_pause_author(run)}
     return render_to_string("runs/page/head.html", context)
 
 
 def seconds_of_work(run: Run) -> float:
     """Return the run's seconds of work so far, including the current step."""
+    # A run that no worker holds does not spend time.
     if run.taken is None or not run.is_leased():
         return run.seconds
     newest = run.events.order_by("-seq").values_list("time", flat=True).first()
+    # `seconds` is stored with each event, so only the time since then is missing.
     since = max(run.taken, newest) if newest else run.taken
     return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
 
 
-def paused_by(run: Run) -> str:
+def _get_pause_author(run: Run) -> str:
     """Return who paused the run, or asked to pause it after its round; "" if it is not paused."""
     if run.status != Status.PAUSED:
         return run.pause_requested if run.is_pausing else ""
@@ -215,7 +214,7 @@ def paused_by(run: Run) -> str:
     return getattr(stop.content, "who", "") if stop else ""
 
 
-def stopping(run: Run) -> bool:
+def is_stopping(run: Run) -> bool:
     """True if a person has stopped the run and its worker has not released it yet."""
     return run.cancel_requested and not run.has_ended
 
@@ -228,8 +227,8 @@ def tail(run: Run) -> SafeString:
         "run": run,
         "last": last,
         "ahead": before.count() if run.status == Status.QUEUED else 0,
-        "stopping": stopping(run),
-        "paused_by": paused_by(run),
+        "stopping": is_stopping(run),
+        "paused_by": _get_pause_author(run),
         "waiting_for_person": transcript.awaits_reply(run),
     }
     return render_to_string("runs/page/tail.html", context)
@@ -245,6 +244,7 @@ def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | N
     samples), and how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = list(run.hypotheses.filter(round=latest))
+    # Evidence up to now: `draw_strips` leaves out what was logged in the given round or later.
     asked = [ListedHypothesis(run.rounds + 1, each.text) for each in listed]
     run_scale = scale_of(run)
     strips = hypothesis_strips.draw_strips(run, asked, run_scale, bearings)
@@ -262,7 +262,8 @@ def side(run: Run, names: SystemNameMasker | None = None, bearings: Bearings | N
 
 
 def _chart_activations(run: Run) -> dict[str, Any]:
-    rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
+    rows = image_cards.newest_logged(run, MAX_RECENT_SAMPLES).values_list("experiment__round", "activation", "title")
+    # Newest first from the database, oldest first in the chart.
     values = list(rows[:CHARTED])[::-1]
     scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     return {"chart": activation_plot(values, scale) if values else None}
@@ -270,7 +271,7 @@ def _chart_activations(run: Run) -> dict[str, Any]:
 
 def _chart_function(run: Run) -> dict[str, Any]:
     """Return a plot of numbers, or the newest texts."""
-    found = read_function(run, LATELY)
+    found = read_function(run, MAX_RECENT_SAMPLES)
     chart = plot_samples(found, SMALL, CHARTED) if found.is_numeric else None
     if chart:
         chart.legend, chart.table = (

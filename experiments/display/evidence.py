@@ -1,8 +1,8 @@
 """Collect the evidence for and against a label: the images that a unit's runs logged, sorted by whether they show
 what the label says, and the edits that changed the activation most.
 
-If the meaning of a label or the content of an image is unknown, images are sorted by the words of their titles, and
-the page makes no claim.
+If the meaning of a label or the content of an image is unknown, the words of titles decide, and the page makes no
+claim.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from operator import attrgetter
 from statistics import fmean
 
 from experiments.core.search_index.normalize import normalize
-from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedImage, first_of_each
-from experiments.display.label_meaning import meaning, scenes
+from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedCard, list_first_distinct
+from experiments.display.label_meaning import parse_label, scenes
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
 from workers.record.figures import is_same
@@ -42,8 +42,8 @@ SMALL_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Edit:
-    before: LoggedImage
-    after: LoggedImage
+    before: LoggedCard
+    after: LoggedCard
 
     @property
     def change(self) -> float:
@@ -64,7 +64,7 @@ class Edit:
 class ImageGroup:
     """Images that show what a label says, or that do not: each with its count, strongest first."""
 
-    images: Sequence[LoggedImage] = ()
+    images: Sequence[LoggedCard] = ()
 
     @property
     def count(self) -> int:
@@ -79,14 +79,14 @@ class ImageGroup:
         return fmean(self.activations) if self.images else None
 
     @property
-    def strongest(self) -> Sequence[LoggedImage]:
-        return first_of_each(self.images, _image_key, STRIP)
+    def strongest(self) -> Sequence[LoggedCard]:
+        return list_first_distinct(self.images, _image_key, STRIP)
 
     @property
-    def weakest(self) -> Sequence[LoggedImage]:
+    def weakest(self) -> Sequence[LoggedCard]:
         """Return those that are not among the strongest, weakest first."""
         shown = {each.card.image for each in self.strongest}
-        return first_of_each(
+        return list_first_distinct(
             [each for each in reversed(self.images) if each.card.image not in shown], _image_key, STRIP
         )
 
@@ -126,17 +126,22 @@ class Evidence:
 
 def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
     """Return the evidence of these runs; one query, and another if the label is understood."""
+    # 1. All images, with their edits apart.
     everything = _list_logged(runs)
     edits = _edits_of(everything)
+    # Edits are not independent of their original: they are listed apart.
     edited = {edit.after for edit in edits}
     everything.sort(key=activation, reverse=True)
     exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
     # Whether each image shows what the label says, by key; empty if that is unknown.
-    read = meaning(label)
+    # 2. The scenes decide, if the label is understood.
+    read = parse_label(label)
     drawn = scenes([seen.card.image for seen in plain]) if read else {}
     shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
+    # 3. The two sides.
     showing = [seen for seen in plain if shown_by.get(seen.card.image)]
+    # `is False`: an image without a scene (None) belongs to neither side.
     others = [seen for seen in plain if shown_by.get(seen.card.image) is False]
     if not shown_by:
         showing, others = split_by_label(plain, label)
@@ -146,33 +151,37 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
         ImageGroup(exemplars),
         edits,
         Scale.of([seen.card.activation for seen in everything], exemplar_mean),
+        # As many as the limit: there may be more.
         len(everything) == LOOKED_AT,
         bool(shown_by),
         len(plain) - len(showing) - len(others),
     )
 
 
-def _list_logged(runs: Sequence[Run]) -> list[LoggedImage]:
+def _list_logged(runs: Sequence[Run]) -> list[LoggedCard]:
     """Return what these runs logged, the newest if there is much; `runs` must be newest first."""
     if not runs:
         return []
     # Skip the other runs: their images would be sorted only to be left out.
     before = accumulate((run.observation_count for run in runs), initial=0)
+    # Not strict: the sums have one element more than the runs.
     asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
     rows = Observation.objects.filter(experiment__run__in=asked).select_related("experiment").only(*READ)
-    found = map(LoggedImage.from_row, rows.order_by("-experiment_id", "position")[:LOOKED_AT])
+    found = map(LoggedCard.from_row, rows.order_by("-experiment_id", "position")[:LOOKED_AT])
+    # Means and scales have no place for an infinity.
     return [seen for seen in found if math.isfinite(seen.card.activation)]
 
 
-def _edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
+def _edits_of(everything: Sequence[LoggedCard]) -> list[Edit]:
     """Return the edits whose original the same run logged."""
     known = {(seen.run, seen.card.image): seen for seen in everything}
     pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]
+    # The same edit may be logged again: each pair counts once.
     edits = [Edit(before, after) for before, after in pairs if before and before.card.image != after.card.image]
     return list({(edit.before.card.image, edit.after.card.image): edit for edit in edits}.values())
 
 
-def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
+def split_by_label(some: Sequence[LoggedCard], label: str) -> tuple[list[LoggedCard], list[LoggedCard]]:
     """Split images into those whose title and prompt contain the words of an alternative of the label, and the
     others.
 

@@ -192,5 +192,5 @@ SECTIONS = (
         ),
     ),
 )
-"""Every entry has a key of its own, which links carry."""
+"""Every entry has a different key, which links carry."""
 ENTRIES = {entry.key: entry for section in SECTIONS for entry in section.entries}

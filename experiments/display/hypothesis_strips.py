@@ -1,5 +1,5 @@
-"""Draw for each hypothesis how far images with and without what it says differ: two rows of strokes on the run's
-scale, the AUC and the numbers of images. It is small, since a transcript lists each hypothesis in every round."""
+"""Draw for each hypothesis how far images with and without what it says differ: two rows of strokes on the run's scale,
+the AUC and the numbers of images. A transcript lists each hypothesis in every round, so it is small."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = 100
 """Positions along a strip."""
 STRIP = (
     '<span class="sides-strip" title="{}"><svg viewBox="0 0 100 14" width="100" height="14" aria-hidden="true">'
-    '<path class="with" d="{}"/><path class="without" d="{}"/></svg>AUC {} <span class="quiet">n {} | {}</span></span>'
+    '<path class="with" d="{}"/><path class="without" d="{}"/></svg>AUC {} <span class="muted">n {} | {}</span></span>'
 )
 
 
@@ -43,6 +43,7 @@ def draw_strips(
     texts = list(dict.fromkeys(each.text for each in listed if each.text not in known))
     if texts:
         known.update(zip(texts, bearing.images(run, texts), strict=True))
+    # Evidence is found once for each text and then cut at the round of each list.
     rounds = {row.pk: row.experiment.round for each in known.values() for row in (*each.having, *each.lacking)}
     drawn = {each: _draw_strip(known[each.text], each.round, rounds, scale) for each in listed}
     return {each: strip for each, strip in drawn.items() if strip}
@@ -62,6 +63,8 @@ def _draw_strip(found: bearing.Bearing, before: int, rounds: Mapping[int, int], 
 
 def _draw_strokes(values: Sequence[float], scale: Scale, top: int) -> str:
     """Draw a vertical stroke at each position that holds a value."""
+    # A divisor.
     span = (scale.high - scale.low) or 1.0
+    # A set: equal places need one stroke, and a strip at most 101.
     places = sorted({round(STEPS * min(max((each - scale.low) / span, 0.0), 1.0)) for each in values})
     return "".join(f"M{place} {top}v5" for place in places)

@@ -86,7 +86,7 @@ class ImageCard:
 
 
 @dataclass(frozen=True)
-class LoggedImage:
+class LoggedCard:
     """An image, with the numbers of the run, the experiment and the round that logged it."""
 
     card: ImageCard
@@ -95,7 +95,7 @@ class LoggedImage:
     round: int
 
     @classmethod
-    def from_row(cls, row: Observation) -> LoggedImage:
+    def from_row(cls, row: Observation) -> LoggedCard:
         return cls(ImageCard.from_row(row), row.experiment.run_id, row.experiment.number, row.experiment.round)
 
 
@@ -104,7 +104,7 @@ class EditedImage:
     """An image of a run and the edits of it from one experiment, on a page that lists images."""
 
     before: ImageCard
-    edits: Sequence[LoggedImage]
+    edits: Sequence[LoggedCard]
 
     @property
     def cards(self) -> list[ImageCard]:
@@ -124,7 +124,7 @@ class ImageSource(Protocol):
 # --- choosing images --------------------------------------------------------------------------------
 
 
-def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
+def list_first_distinct(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
     """Return the first `count` items with different images."""
     found: dict[str, T] = {}
     for each in ordered:
@@ -135,18 +135,20 @@ def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -
 
 
 def gather_edits(
-    listed: Sequence[LoggedImage], originals: Mapping[tuple[int, str], ImageCard]
-) -> list[LoggedImage | EditedImage]:
-    """Group edits with their original from `originals`, by run and key, at the position of the first edit. The
-    original is then not listed by itself as well."""
-    found: dict[tuple[int, int, str], LoggedImage | list[LoggedImage]] = {}
+    listed: Sequence[LoggedCard], originals: Mapping[tuple[int, str], ImageCard]
+) -> list[LoggedCard | EditedImage]:
+    """Group edits with their original from `originals`, by run and key, at the position of the first edit."""
+    found: dict[tuple[int, int, str], LoggedCard | list[LoggedCard]] = {}
     edited = {(each.run, each.card.original) for each in listed if each.card.change is not None}
     for place, each in enumerate(listed):
         original = (each.run, each.card.original)
+        # The key of a group has run, experiment and original; of a single image, its place in the list.
         if each.card.change is not None and original in originals:
             group = found.setdefault((each.run, each.experiment, each.card.original), [])
+            # For the type checker: keys of groups and of single images differ.
             assert isinstance(group, list)
             group.append(each)
+        # An original that is shown beside its edits is not listed by itself as well.
         elif (each.run, each.card.image) not in edited & originals.keys():
             found[each.run, each.experiment, f"alone {place}"] = each
     return [
@@ -155,11 +157,12 @@ def gather_edits(
     ]
 
 
-def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], ImageCard]:
+def find_originals(listed: Sequence[LoggedCard]) -> dict[tuple[int, str], ImageCard]:
     """Return what the edits among these were made from, as their runs first logged it, by run and key."""
     edits = [each for each in listed if each.card.original and each.card.change is not None]
     if not edits:
         return {}
+    # Newest first: the first log of an image is the last row, and stays in the dictionary.
     rows = Observation.objects.filter(
         run__in={each.run for each in edits}, image__in={each.card.original for each in edits}
     ).order_by("-pk")
@@ -168,8 +171,9 @@ def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], Image
 
 def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
     """Return the top activating images, each once."""
+    # By key after the activation, so that the order of equals is stable.
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
-    return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]
+    return [ImageCard.from_row(row) for row in list_first_distinct(ordered, attrgetter("image_id"), count)]
 
 
 def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:

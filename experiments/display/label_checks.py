@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
-from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
+from experiments.display.plots import Axis, Interval, Plot, PlotLine, PlotShape, Text
 from experiments.models import CheckStatus, LabelCheck
 from experiments.models.evaluation import DEVELOPMENT, PROBE
 from workers.record.figures import figure
@@ -25,7 +25,7 @@ T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Axis for r and AUPRC; lower values are drawn at its left end."""
 ZERO = AXIS.at(0.0)
-FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
+FIGURES, FIGURE_ROW = PlotShape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
 """Large columns that marks do not need."""
@@ -87,6 +87,7 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
     """Return the mark of a check, or a mark for a missing check."""
     if check is None:
         return NOT_CHECKED
+    # A check may wait for people under any status.
     words = "waits for people" if check.waits_for_people else WORDS.get(check.status, check.status)
     if check.pearson is None:
         if check.generated_auc is None:
@@ -116,13 +117,14 @@ class CheckFigures:
 
 
 def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
-    """Return the figures of a check for a card. Pass `ceiling`, which reveals whether the label is right, only if
-    the viewer may know."""
+    """Return the figures of a check for a card; with `ceiling`, for viewers who may know if the label is right."""
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
+    # A correlation with a handful of positives would look exact and say nothing.
     if natural and natural.expected and (positives := count_positives(natural)) < MIN_POSITIVES:
         return CheckFigures(why=f"Too few positives: {positives} of {natural.images:,} unseen images show it.")
+    # The ceiling is the score of the truth: beside it, a viewer sees whether the label is right.
     known = natural.ceiling if natural and ceiling else None
     drawn = _draw_figures(check, known)
     return CheckFigures(drawn, ceiling=known.pearson if known else None, remark=describe_split(check) if drawn else "")
@@ -143,6 +145,7 @@ def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
         return None
     x = Axis(AXIS.low, AXIS.high, FIGURES.left, FIGURES.edge)
     plot = Plot(FIGURES, x, Axis(0, 1, FIGURES.floor, FIGURES.top), _describe_figures(check))
+    # Fixed lines: cards side by side are compared by eye.
     for value in (0.0, 0.5, 1.0):
         kind = "across zero" if value == 0 else "across"
         plot.grid.append(PlotLine(x.at(value), x.at(value), FIGURES.top, FIGURES.floor, kind))
@@ -157,15 +160,15 @@ def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
             plot.lines.append(PlotLine(at, at, y - 9, y + 9, "base-rate"))
         if ceiling and (most := ceiling.auprc if name == "AUPRC" else ceiling.pearson) is not None:
             plot.lines.append(PlotLine(x.at(most), x.at(most), y - 9, y + 9, "ceiling"))
-        plot.add_dot(x.at(value), y, "figure", f"{name} {_with_interval(value, low, high)}")
+        plot.add_dot(x.at(value), y, "figure", f"{name} {_format_interval(value, low, high)}")
     return plot
 
 
 def _describe_figures(check: LabelCheck) -> str:
     """Return the main figures in a sentence, for tooltips and screen readers."""
-    parts = [f"r {_with_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
+    parts = [f"r {_format_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
     if check.auprc is not None:
-        parts.append(f"AUPRC {_with_interval(check.auprc, check.auprc_low, check.auprc_high)}")
+        parts.append(f"AUPRC {_format_interval(check.auprc, check.auprc_low, check.auprc_high)}")
     if check.base_rate is not None:
         parts.append(f"base rate {figure(check.base_rate)}")
     return f"{SEEN.get(check.split, check.split)}: {'; '.join(parts)}"
@@ -184,7 +187,7 @@ def describe_reading(check: LabelCheck | None, *, news: bool = False) -> str:
     return reading.words
 
 
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
+def _format_interval(value: float | None, low: float | None, high: float | None) -> str:
     known = low is not None and high is not None
     return f"{figure(value)} (95 % interval {figure(low)} to {figure(high)})" if known else figure(value)
 
@@ -210,9 +213,11 @@ def _read_part(data: Any, shape: type[T]) -> T | None:
     """Return a part, with defaults for fields that do not fit."""
     if not isinstance(data, dict):
         return None
+    # The type variable is not bound to dataclasses, which all callers pass.
     hints = {each.name for each in fields(shape)}  # type: ignore[arg-type]
     fitting: dict[str, Any] = {}
     for name in hints & data.keys():
+        # Older results lack fields or have other types: each field is read separately, so that the rest survives.
         try:
             msgspec.convert({name: data[name]}, shape)
         except msgspec.ValidationError:

@@ -26,7 +26,7 @@ class Meaning:
         return matches_any(self.concepts, scene)
 
 
-def meaning(label: str) -> Meaning | None:
+def parse_label(label: str) -> Meaning | None:
     """Return the meaning; None unless every word of the label is understood."""
     concepts = read_whole(label)
     return Meaning(concepts) if concepts else None
@@ -37,6 +37,7 @@ def scenes(keys: Collection[str]) -> Mapping[str, Scene]:
     rows = Image.objects.filter(pk__in=set(keys), scene__isnull=False).values_list("pk", "scene")
     found: dict[str, Scene] = {}
     for key, data in rows:
+        # A scene of another version counts as unknown.
         with suppress(ToolMisuse):
             found[key] = Scene.from_json(data)
     return found

@@ -1,8 +1,5 @@
-"""Provide the frame of every page: the menu, the user and their role, the numbers of active and waiting runs, and
-the sandbox warning.
-
-A context processor. Users without a role and anonymous visitors get an empty frame.
-"""
+"""Provide the frame of every page: the menu, the user and their role, the numbers of active and waiting runs, and the
+sandbox warning. Users without a role and anonymous visitors get an empty frame."""
 
 from __future__ import annotations
 
@@ -105,7 +102,7 @@ ELSEWHERE = (
 """Pages that the palette offers besides the menu's."""
 COUNTED = 99
 """Maximum count of items to review."""
-SHOWN_ON_A_PHONE = 2
+MAX_PHONE_ENTRIES = 2
 """Entries that the bottom bar of a small screen has room for; the others unfold."""
 
 
@@ -121,11 +118,13 @@ def address(name: str) -> str:
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Return lazy values, computed only if a template uses them; `names` are the names of systems for this person."""
     names = SystemNameMasker(getattr(request, "user", None))
+    # Lazy: many answers are fragments without a frame, and need none of its queries.
     return {"frame": SimpleLazyObject(lambda: _read_frame(request)), "names": names}
 
 
 def _read_frame(request: HttpRequest) -> dict[str, Any]:
     """Return the frame; `role` is None for users without a role."""
+    # A visitor without a role must not learn how much there is.
     role = role_in(request)
     if role is None:
         return {"role": None, "may_ask": False, "places": [], "counts": {}}
@@ -133,8 +132,8 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
     return {
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
-        "places": places[:SHOWN_ON_A_PHONE],
-        "more": places[SHOWN_ON_A_PHONE:],
+        "places": places[:MAX_PHONE_ENTRIES],
+        "more": places[MAX_PHONE_ENTRIES:],
         "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),
@@ -144,10 +143,11 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
 
 def counts(user: Any) -> Mapping[str, str]:
     """Return what is shown beside menu entries: place -> a few words, "" for nothing."""
+    # Without the default order, which would become part of the grouping.
     rows = Run.objects.filter(status__in=[*ACTIVE, Status.WAITING]).order_by()
     found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
-    # The number of items waiting for this person's review; "" for none. It is not counted beyond a maximum.
+    # Not counted beyond the maximum: the query runs for every page.
     count = blindness.waiting(user)[: COUNTED + 1].count()
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
@@ -197,11 +197,11 @@ def breadcrumbs(path: str) -> list[tuple[str, str]]:
     found = []
     for way in ways if path.endswith("/") else [*ways, path]:
         with suppress(Resolver404):
-            found.append((_crumb_words(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
+            found.append((_format_crumb(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
     return found if len(found) > 1 else []
 
 
-def _crumb_words(match: ResolverMatch, path: str) -> str:
+def _format_crumb(match: ResolverMatch, path: str) -> str:
     """Return the text of a crumb."""
     if template := CRUMBS.get(match.url_name or ""):
         with suppress(KeyError, ValueError):  # the page names its parameters differently

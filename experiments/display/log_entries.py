@@ -14,7 +14,7 @@ from experiments.models import Observation, Run
 from workers.record.events import ExperimentEnded
 from workers.record.functions import Sample
 
-SAMPLES_SHOWN = 12
+MAX_SAMPLES = 12
 """Inputs of a function that are shown unfolded."""
 MAX_UNFOLDED, UNFOLDED_OF_MANY = 15, 10
 """Up to the first number, the images of an entry are shown in the program's order; of more, the second number is
@@ -50,11 +50,11 @@ class LogEntry:
 
     @property
     def first_samples(self) -> Sequence[Sample]:
-        return self.samples[:SAMPLES_SHOWN]
+        return self.samples[:MAX_SAMPLES]
 
     @property
     def further_samples(self) -> Sequence[Sample]:
-        return self.samples[SAMPLES_SHOWN:]
+        return self.samples[MAX_SAMPLES:]
 
     @property
     def hypotheses(self) -> Sequence[str]:
@@ -89,21 +89,25 @@ class LogEntry:
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
-    """Return the entries of a result, then its unlogged images. An edit finds its original in its own entry, or
-    among those logged `earlier`. The original is not listed by itself as well, even in another entry."""
+    """Return the entries of a result, then its unlogged images, with edits beside their original."""
     found = []
+    # An original that is shown beside its edits is not listed by itself as well, even in another entry.
     beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
+        # 1. Edits by their original.
         cards = [ImageCard.from_log(logged) for logged in entry.observations]
+        # An original in the edit's own entry was measured with it: it goes before one logged earlier.
         known = {**earlier, **{card.image: card for card in cards}}
         edits: dict[str, list[ImageCard]] = {}
         for card in cards:
             if card.original in known and card.original != card.image:
                 change = card.activation - known[card.original].activation
                 edits.setdefault(card.original, []).append(replace(card, change=change))
+        # 2. The rest, without what is shown among the edits.
         gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
         groups = [EditGroup(known[original], group) for original, group in edits.items()]
         singles = [card for card in cards if card.image not in gathered | beside]
+        # 3. Of many, the strongest first: the others are folded.
         if len(singles) > MAX_UNFOLDED:
             singles.sort(key=lambda card: -card.activation)
         place = UNFOLDED_OF_MANY if len(singles) > MAX_UNFOLDED else len(singles)
@@ -118,6 +122,7 @@ def originals(run: Run, results: Sequence[ExperimentEnded]) -> dict[str, ImageCa
     wanted = {each.original for result in results for each in result.observations if each.original}
     if not wanted:
         return {}
+    # The first log, also if a later experiment measured the image again.
     logs = run.observations.filter(image_id__in=wanted).order_by().values("image")
     firsts = logs.annotate(first=Min("pk")).values("first")
     return {row.image_id: ImageCard.from_row(row) for row in Observation.objects.filter(pk__in=firsts)}

@@ -18,6 +18,7 @@ from experiments.core.system_names import SystemNameMasker
 Condition = Callable[[str], Q]
 Choice = tuple[str, str]
 Choices = Callable[[Mapping[str, str], SystemNameMasker], Iterable[Choice]]
+Rows = Callable[[SystemNameMasker], QuerySet[Any]]
 WORDS_CHARS = 200
 
 
@@ -40,11 +41,16 @@ class Filter:
     blank: str = "Any"
     hint: str = ""
     input: str = "text"
-    """Of a typed field: text, numeric or date."""
+    """Kind of a typed field: text, numeric or date."""
     needs: str = ""
     """Name of the filter that must be chosen before."""
     in_fields: bool = True
     """False if the page's template draws it apart, or not at all."""
+
+
+def choice_filter(name: str, label: str, accepts: Any, choices: Sequence[Choice]) -> Filter:
+    """Return the filter by a column of its name that holds one of these choices."""
+    return Filter(name, label, equal_choice(name, name, choices), accepts, choices=choices)
 
 
 def index_filters(*filters: Filter) -> Mapping[str, Filter]:
@@ -88,6 +94,7 @@ def offer_choices(row: Filter, values: Mapping[str, str], names: SystemNameMaske
         return None
     choices = list(row.choices(values, names) if callable(row.choices) else row.choices)
     chosen = values.get(row.name, "")
+    # Without it, the browser would show "Any" although the list is filtered.
     return choices if not chosen or chosen in dict(choices) else [*choices, (chosen, chosen)]
 
 
@@ -107,9 +114,16 @@ class Narrowed:
         return self.rows
 
 
-def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapping[str, Condition]) -> Narrowed:
-    """Return the rows that meet every condition for which the address has a text. A condition that raises
-    InvalidInput is left out, and so is `until` before `since`."""
+def narrow_down(
+    rows: QuerySet[Any],
+    params: Mapping[str, str],
+    filters: Mapping[str, Filter],
+    instead: Mapping[str, Condition] | None = None,
+) -> Narrowed:
+    """Return the rows that meet every filter for which the address has a text. `instead` holds conditions in place of
+    the declared ones. A condition that raises InvalidInput is left out, and so is `until` before `since`."""
+    # Later ones win: `instead` replaces declared conditions.
+    conditions = list_conditions(filters) | {**(instead or {})}
     given = {name: text for name in conditions if (text := clean_text(params.get(name, "")).strip())}
     values, problems = {}, {}
     if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
@@ -117,6 +131,7 @@ def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapp
         del given["until"]
     for name, text in given.items():
         try:
+            # One call for each filter: each may join its own related row.
             rows = rows.filter(conditions[name](text))
             values[name] = text
         except InvalidInput as error:
@@ -138,6 +153,7 @@ def sort_rows(found: Narrowed, asked: str, sorts: Mapping[str, Any], usual: str)
         asked = ""
     sort = asked or usual
     column = sorts[sort.removeprefix("-")]
+    # Unknown values come last in both directions; databases disagree about their place.
     turned = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
     return Narrowed(found.rows.order_by(turned, "-pk"), found.values, problems, sort)
 
@@ -149,9 +165,19 @@ def require_known(noun: str, text: str, known: Collection[str]) -> str:
     return text
 
 
-def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
+def _offer_each(names: Iterable[str | None]) -> list[Choice]:
     """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
+
+
+def offer_values(rows: Rows, column: str, model: str = "") -> Choices:
+    """Return a function that offers the values of a column; with the column `model`, those of the chosen model."""
+
+    def offer(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
+        found = rows(names).filter(**{model: values.get("model", "")}) if model else rows(names)
+        return _offer_each(found.order_by().values_list(column, flat=True).distinct())
+
+    return offer
 
 
 def equal(column: str) -> Condition:
@@ -183,6 +209,7 @@ def since_day(column: str) -> Condition:
 
 def until_day(column: str) -> Condition:
     """Return a condition for rows of this day or earlier. It raises InvalidInput."""
+    # The end is the start of the next day: a bound at 23:59 would lose its last minute.
     return lambda text: Q(**{f"{column}__lt": parse_day_end(text)})
 
 
@@ -192,6 +219,7 @@ def contain_words(column: str) -> Condition:
     def condition(text: str) -> Q:
         if len(text) > WORDS_CHARS:
             raise InvalidInput(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+        # Each word for itself: their order in the text does not matter.
         found = Q()
         for word in text.split():
             found &= Q(**{f"{column}__icontains": word})

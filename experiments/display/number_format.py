@@ -27,6 +27,7 @@ def size(count: float | None) -> str:
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
         if value >= unit:
             share = value / unit
+            # Three digits in all, which is as exact as memory is read.
             digits = 0 if share >= 100 or name == "kB" else 1 if share >= 10 or name == "MB" else 2
             return f"{share:.{digits}f} {name}"
     return f"{value:.0f} bytes"
@@ -64,6 +65,7 @@ def ago(time: datetime | None) -> str:
 
 def timestamp(time: datetime) -> str:
     """Format a day and a time as 5 Nov 2026, 14:03; the same as `date` with "j M Y, H:i", but faster."""
+    # The day apart: `%d` has a leading zero.
     return f"{time.day} {time:%b %Y, %H:%M}"
 
 

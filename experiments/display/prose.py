@@ -1,7 +1,6 @@
-"""Render untrusted text and programs as safe HTML, for template filters. Knows no events and no pages.
+"""Render untrusted text and programs as safe HTML, for template filters.
 
-A model's text is Markdown without HTML, links or images: it can format text and nothing else. People's text is not
-Markdown: paragraphs, links, `code`, and names of mentioned people.
+A model's text is Markdown. People's text is paragraphs, links, `code`, and names of mentioned people.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ def prose(text: str, heading: str = "h4") -> SafeString:
     """Render Markdown as HTML: paragraphs, lists, tables, quotes and code; all headings become this tag."""
     if len(text) > MAX_FORMATTED_CHARS:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
+    # The tokens are changed before they are rendered: style and headings are the only surprises in them.
     parser = markdown()
     tokens = parser.parse(text)
     for token in tokens:
@@ -53,6 +53,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 @cache
 def markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _render_fence})
+    # A model's text is untrusted: a link or an image in it could lead readers, or their browsers, anywhere.
     return parser.enable("table").disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
 
 
@@ -74,6 +75,7 @@ AFTER_A_LINK = ".,;:!?)]}*"
 def render_words(text: str, names: Collection[str] = ()) -> SafeString:
     """Render a person's text as paragraphs; only these `names` count as mentioned people."""
     paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
+    # Single line breaks stay: people write lists by hand.
     html = ("<br>".join(_render_line(line, names) for line in each.split("\n")) for each in paragraphs)
     return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `_render_line` escapes
 
@@ -81,6 +83,7 @@ def render_words(text: str, names: Collection[str] = ()) -> SafeString:
 def _render_line(line: str, names: Collection[str]) -> str:
     """Render a line; all but links, code and names stays as written."""
     html, end = "", 0
+    # Text between pieces is escaped here, pieces in `_render_piece`.
     for match in PIECE.finditer(line):
         html += escape(line[end : match.start()]) + _render_piece(match, names)
         end = match.end()
@@ -91,6 +94,7 @@ def _render_piece(match: re.Match[str], names: Collection[str]) -> str:
     if code := match["code"]:
         return f"<code>{escape(code)}</code>"
     if link := match["link"]:
+        # The full stop of a sentence does not belong to its link.
         address = link.rstrip(AFTER_A_LINK)
         rest = escape(link[len(address) :])
         return f'<a href="{escape(address)}" rel="nofollow noopener noreferrer">{escape(address)}</a>{rest}'
@@ -123,6 +127,7 @@ def first_sentence(text: str) -> str:
     parts = (ITEM.sub("", each) for each in SENTENCE.split(text.strip(), maxsplit=2))
     sentences = [" ".join(MARKS.sub(r"\1", each).split()) for each in parts]
     words = " ".join(sentences[: 1 if len(sentences[0]) > SHORT else 2])
+    # Cut at a space: half a word would be misread.
     return words if len(words) <= MAX_SENTENCE else f"{words[: MAX_SENTENCE - 1].rsplit(' ', 1)[0]}…"
 
 
@@ -137,6 +142,7 @@ def split_commands(text: str) -> list[tuple[bool, str]]:
         bare = match["bare"] or ""
         command = match["quoted"] or bare.rstrip(" .,:")
         found += [(False, text[end : match.start()]), (True, command)]
+        # Punctuation behind a bare command belongs to the sentence.
         end = match.end() - (len(bare) - len(command) if bare else 0)
     return [(is_command, words) for is_command, words in [*found, (False, text[end:])] if words]
 

@@ -46,6 +46,7 @@ class RoundRange:
 
 def step_size(count: int, most: int = MAX_STEPS) -> int:
     """Return how many rounds form a step: 1, 2 or 5 times a power of ten."""
+    # Below one round the step would be 0.5 or less.
     return max(1, round(round_step(count / most)))
 
 
@@ -54,6 +55,7 @@ def steps(rounds: Iterable[int], most: int = MAX_STEPS) -> dict[int, RoundRange]
     known = sorted(set(rounds))
     if not known:
         return {}
+    # By the span, not the count: steps lie on one axis of rounds.
     size = step_size(known[-1] - known[0] + 1, most)
     if size == 1:
         return {each: RoundRange(each, each) for each in known}
@@ -88,12 +90,14 @@ def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
         group = RoundRange(first, min(first + size - 1, grouped))
         found.append(OutlineLine(group, f"Rounds {group}", f"?round={first}#round-{first}"))
         if around is not None and group.first <= around <= group.last:
+            # The single lines take the place of their group.
             found[-1:] = _single_lines(run, first - 1, group.last)
     return [*found, *_single_lines(run, grouped, run.rounds)]
 
 
 def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
     """Return separate lines for the replies from position `start` on."""
+    # By position: each round has one reply.
     replies = list(run.events.filter(kind="reply").order_by("seq")[start:end])
     numbers = [reply.round or 0 for reply in replies]
     ran = run.experiments.filter(round__in=numbers).order_by()
@@ -114,8 +118,9 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
 def _find_best_images(run: Run, numbers: Iterable[int]) -> dict[int, str]:
     """Return number of a round -> thumbnail path of its strongest image. One query."""
     logged = Observation.objects.filter(experiment__run=run, experiment__round__in=list(numbers))
+    # Ascending: of a round's experiments, the strongest image comes last and stays in the dictionary.
     best = logged.filter(activation=F("experiment__best_activation")).order_by("activation", "-pk")
-    keys = dict(best.values_list("experiment__round", "image_id"))  # the strongest of a round's several experiments
+    keys = dict(best.values_list("experiment__round", "image_id"))
     return {number: ImageUrls.of(key).tiny for number, key in keys.items()}
 
 

@@ -36,6 +36,7 @@ def find_pictures(runs: Iterable[int]) -> Mapping[int, RunPicture]:
     strongest = Observation.objects.filter(run=OuterRef("pk")).order_by("-activation", "-pk").values("pk")[:1]
     asked = Run.objects.filter(pk__in=list(runs)).order_by().annotate(strongest=Subquery(strongest))
     by_run = {run: pk for run, pk in asked.values_list("pk", "strongest") if pk}
+    # A subquery returns one column; the rest comes by key.
     rows = Observation.objects.only("image", "title", "activation").in_bulk(by_run.values())
     return {
         run: RunPicture(row.image_id, row.title, row.activation) for run, pk in by_run.items() if (row := rows.get(pk))

@@ -34,7 +34,7 @@ def name_change(before: Scene, after: Scene) -> str:
         for one, other in zip(before.things, after.things, strict=True):
             found |= {name for name in ("noun", "colour", "size") if getattr(one, name) != getattr(other, name)}
         places = [[(each.x, each.y, each.on) for each in scene.things] for scene in (before, after)]
-        # An object that is made larger is moved if it would not fit.
+        # A place counts only if nothing else changed: an object that grows also moves if it would not fit.
         if not found and places[0] != places[1]:
             found.add("place")
     if len(found) > 1:
@@ -54,5 +54,6 @@ def list_contexts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "ground", scene.ground
     yield "light", scene.light
     yield "count", f"{len(scene.things)} thing{'s' * (len(scene.things) != 1)}"
+    # Each word once, however many objects have it.
     for name in ("noun", "colour", "size"):
         yield from ((name, word) for word in sorted({str(getattr(each, name)) for each in scene.things}))

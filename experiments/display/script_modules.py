@@ -1,8 +1,4 @@
-"""Join modules to one script.
-
-Each module becomes a function in a classic script, which needs neither `eval` nor inline code. An import or export
-that the parser cannot read is refused; a test tries every file.
-"""
+"""Join modules to one classic script, in which each is a function: this needs neither `eval` nor inline code."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ _EXPORT = re.compile(r"^export\s+(?=(?:async\s+function|function\*?|class|const)
 _EXPORTS = re.compile(r"^export\s+\{([^}]*)\};?[ \t]*$", re.MULTILINE)
 _OTHERWISE = re.compile(r"^(?:import|export)\b.*|\bimport\.meta\b|\bimport\s*\(", re.MULTILINE)
 _OPENING = "const attempt = (work) => { try { work(); } catch (error) { reportError(error); } };"
-"""A module that fails does not stop the others, as if each were loaded separately."""
+"""A module that fails does not stop the others, as with separate modules."""
 
 
 class Unjoinable(ValueError):
@@ -42,6 +38,7 @@ def join_scripts(names: Iterable[str]) -> str:
             _add_module(name, modules, ())
     joined = "\n".join(modules.values())
     own = f'(() => {{\n"use strict";\n{_OPENING}\n{joined}\n}})();' if modules else ""
+    # A library may end without a semicolon.
     return "\n;\n".join([*map(read, libraries), own])
 
 
@@ -51,6 +48,7 @@ def _add_module(name: str, modules: dict[str, str], above: tuple[str, ...]) -> N
         return
     if name in above:
         raise Unjoinable(f"{' imports '.join((*above, name))}: a bundle has no order for them.")
+    # `read` is called before the imports are followed, so that a missing file is named by itself.
     text, exported = read(name), {}
 
     def take(found: re.Match[str]) -> str:
@@ -68,6 +66,7 @@ def _add_module(name: str, modules: dict[str, str], above: tuple[str, ...]) -> N
 
     for pattern, replace in ((_IMPORT, take), (_EXPORT, give), (_EXPORTS, give_list)):
         text = pattern.sub(replace, text)
+    # A form that the patterns do not know would be a syntax error in the script; a test tries every file.
     if left := _OTHERWISE.search(text):
         raise Unjoinable(f"{name}: {left[0]!r} is a way of importing or exporting that bundles do not know.")
     given = ", ".join(f"{outside}: {inside}" for inside, outside in exported.items())
@@ -87,4 +86,5 @@ def _pairs(words: str) -> str:
 
 
 def _variable(name: str) -> str:
+    # No module uses "$" in its names, so they cannot clash.
     return "$" + re.sub(r"\W", "_", name.removeprefix("js/").removesuffix(".js"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from experiments.core.thumbnails import picture_of
-from experiments.display.image_cards import LoggedImage
+from experiments.display.image_cards import LoggedCard
 from experiments.display.plots import Level, Plot, PlotValue, Scale, ValueGroup, draw_groups
 
 
@@ -19,7 +19,7 @@ class Strip:
 
     name: str
     kind: str
-    images: Sequence[LoggedImage]
+    images: Sequence[LoggedCard]
 
 
 def draw_strips(
@@ -45,7 +45,7 @@ def draw_strips(
     )
 
 
-def _make_dot(image: LoggedImage, *, team: bool = True) -> PlotValue:
+def _make_dot(image: LoggedCard, *, team: bool = True) -> PlotValue:
     """Return an image as a dot, with link and picture for the `team`."""
     name = image.card.title or "untitled"
     if not team:

@@ -63,6 +63,7 @@ def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verd
     if not rows:
         return {}
     keys = [run.pk for run in rows]
+    # People who still have to judge a run blind must not learn its verdict.
     hidden = set(Run.objects.filter(blindness.has_hidden_verdict(viewer), pk__in=keys).values_list("pk", flat=True))
     corrected = corrections(Q(item__run__in=[key for key in keys if key not in hidden]))
     found = {}
@@ -85,6 +86,7 @@ def corrections(which: Q) -> list[Correction]:
         Correction(review.item.run_id, review.corrected_label, review.reviewer, is_final=False)
         for review in rows.select_related("reviewer", "item").order_by("-submitted", "-pk")
     ]
+    # A final verdict may come without a corrected label.
     return [each for each in found if each.text]
 
 
@@ -98,6 +100,7 @@ def of_unit(model: str, layer: str, unit: int, viewer: User) -> list[Correction]
 def filter_by_verdict(text: str, viewer: User | None) -> Q:
     """Return a filter for runs whose verdict, as this person may see it, is `text`, one of CHOICES."""
     hidden = blindness.has_hidden_verdict(viewer)
+    # A hidden verdict counts as none, so that filtering does not reveal it.
     if text == UNREVIEWED:
         return Q(verdict="") | hidden
     if text == REVIEWED:
@@ -107,6 +110,7 @@ def filter_by_verdict(text: str, viewer: User | None) -> Q:
 
 def annotate_rank(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Annotate runs with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
+    # The hidden case comes first: the first one that applies counts.
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(Outcome.values)]
     hidden = When(blindness.has_hidden_verdict(viewer), then=Value(None))
     return runs.alias(verdict_rank=Case(hidden, *places, output_field=IntegerField()))

@@ -1,7 +1,6 @@
 """Choose which events of a transcript a page draws.
 
-All of an ordinary run; of a long one the first, the last, and those around a linked event. Between them are gaps,
-which the reader fills from either side. Spans begin and end with whole rounds if possible.
+All of an ordinary run; of a long one the first, the last, and those around a linked event, with gaps between them.
 """
 
 from __future__ import annotations
@@ -63,30 +62,32 @@ class Gap:
 Piece = Gap | Sequence[Event]
 
 
-def opening(run: Run, at: int | None = None) -> list[Piece]:
+def list_first_pieces(run: Run, at: int | None = None) -> list[Piece]:
     """Return what the page shows at first."""
     whole = Span(1, run.last_seq)
     if run.last_seq <= WHOLE:
-        return _laid_out(run, [whole], whole)
+        return _list_pieces(run, [whole], whole)
     spans = [Span(1, FIRST), Span(run.last_seq - LAST + 1, run.last_seq)]
     if at is not None:
+        # The linked event in the middle; spans that overlap are merged below.
         spans.append(Span(at - AROUND // 2, at + AROUND // 2))
-    return _laid_out(run, spans, whole)
+    return _list_pieces(run, spans, whole)
 
 
-def filling(run: Run, gap: Gap, from_below: bool) -> list[Piece]:
+def fill_gap(run: Run, gap: Gap, from_below: bool) -> list[Piece]:
     """Return what replaces a gap: the events next to the reader, who comes from above or from below, and the rest."""
     span = Span(gap.before - MORE, gap.last) if from_below else Span(gap.next, gap.after + MORE)
-    return _laid_out(run, [span], Span(gap.next, min(gap.last, run.last_seq)))
+    return _list_pieces(run, [span], Span(gap.next, min(gap.last, run.last_seq)))
 
 
-def _laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
+def _list_pieces(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
     """Return the events of these spans in order, with the gaps between them and the bounds. One query."""
+    # Read a little more on both sides, to find where rounds begin and end.
     wide = [span.within(bounds).wider(SLACK).within(bounds) for span in spans]
     wanted = reduce(or_, (Q(seq__range=(span.first, span.last)) for span in wide))
     events = list(run.events.filter(wanted).order_by("seq"))
     starts = [event.seq for event in events if event.kind == "reply"]
-    cut = [whole_rounds(span.within(bounds), room, starts, bounds) for span, room in zip(spans, wide, strict=True)]
+    cut = [extend_to_rounds(span.within(bounds), room, starts, bounds) for span, room in zip(spans, wide, strict=True)]
     pieces: list[Piece] = []
     reached = bounds.first - 1
     for span in merge_spans(cut):
@@ -97,10 +98,11 @@ def _laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
     return [*pieces, Gap(reached, bounds.last + 1)] if reached < bounds.last else pieces
 
 
-def whole_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span) -> Span:
+def extend_to_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span) -> Span:
     """Extend the span to the start of its first round and the end of its last one, if there is room."""
     before = [seq for seq in starts if room.first <= seq <= span.first]
     after = [seq - 1 for seq in starts if span.last < seq <= room.last]
+    # At a bound there is nothing more to include.
     first = room.first if room.first == bounds.first else max(before, default=span.first)
     last = room.last if room.last == bounds.last else min(after, default=span.last)
     return Span(first, last)
@@ -131,7 +133,7 @@ def number(params: Mapping[str, str], name: str) -> int | None:
     return parse_number(params.get(name))
 
 
-def asked_for(run: Run, params: Mapping[str, str]) -> tuple[int | None, str]:
+def find_requested_event(run: Run, params: Mapping[str, str]) -> tuple[int | None, str]:
     """Return the event that the address names by `at`, `round` or `experiment`, and a message if there is none."""
     if (at := number(params, "at")) is not None:
         return (at, "") if 0 < at <= run.last_seq else (None, f"event {at}")

@@ -46,6 +46,7 @@ def start(actor: Actor, form: NewEvaluation) -> Evaluation:
 def begin(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
     """Save a drafted evaluation and enqueue its job. Without `enqueue`, the caller claims the job."""
     evaluation.owner = actor.person
+    # Before the evaluation is saved, since its row refers to the job.
     evaluation.job = _make_job(actor, evaluation)
     evaluation.save()
     audit.record(actor, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
@@ -66,14 +67,17 @@ def stop(actor: Actor, evaluation: Evaluation) -> None:
     """Stop it after its current step, and stop rounds of its runs from starting. Measurements are kept; `resume`
     continues."""
     _require_own(actor, evaluation)
+    # Locked: a worker may change the job at the same moment
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
         raise StateConflict("This evaluation is not running, so there is nothing to stop.")
+    # No worker has it yet, so there is none to tell.
     if job.status == JobStatus.QUEUED:
         job.status, job.result = JobStatus.STOPPED, "Stopped before it began."
     else:
         job.stop_requested = True
     job.save(update_fields=["status", "result", "stop_requested"])
+    # A running one is announced by its worker, once it has stopped
     if job.status == JobStatus.STOPPED:
         outbox.announce_evaluation(evaluation, job.status)
     of_evaluation.hold(evaluation, f"Its evaluation was stopped by {actor.name}.")
@@ -160,6 +164,7 @@ def repair(actor: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
             f"A factor of {factor:g} repairs nothing: 0 leaves the units out, 0.5 halves them.", "factor"
         )
     job = _lock_at_rest(evaluation, "repair its classifier when it is done")
+    # A copy: the stored dictionary is typed, and may be shared with the caller's row.
     options: Any = {**evaluation.options, "repair": factor}
     evaluation.options = options
     evaluation.save(update_fields=["options"])
@@ -199,7 +204,7 @@ def delete(actor: Actor, evaluation: Evaluation) -> None:
 
 
 def _require_own(actor: Actor, evaluation: Evaluation) -> None:
-    """Only its owner and admins may change it, if they may start evaluations."""
+    """Refuse all but its owner and admins, if they may start evaluations."""
     actor.require(STARTS)
     actor.require_own("started this evaluation", evaluation.owner_id)
 

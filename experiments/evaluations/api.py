@@ -21,7 +21,7 @@ from experiments.evaluations import actions, lists
 from experiments.evaluations.autoencoders import MAX_AUTOENCODERS
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
-from experiments.evaluations.form import MAX_REFLECTIONS, MAX_REPEATS, MAX_UNITS, NewEvaluation
+from experiments.evaluations.form import MAX_REPEATS, MAX_UNITS, NewEvaluation
 from experiments.evaluations.results import read_result
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, TokenScope
@@ -29,6 +29,7 @@ from experiments.pairwise import sources
 from workers.record.decoding import encode
 from workers.record.evaluation_kinds import MAX_LATENTS
 from workers.record.evaluations import CAVEAT, Figure
+from workers.record.limits import MAX_REFLECTIONS
 
 router = Router(tags=["Evaluations"])
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -22,6 +22,7 @@ def list_autoencoders() -> list[SparseAutoencoderRow]:
 def _list_usable() -> list[SparseAutoencoderRow]:
     """Return available autoencoders with a readable card."""
     rows = SparseAutoencoderRow.objects.filter(model__available=True).select_related("model")
+    # A row without a card was registered before its file could be read.
     return [row for row in rows if row.card]
 
 
@@ -31,6 +32,7 @@ def _order(row: SparseAutoencoderRow) -> tuple[float, str]:
 
 def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
     """Return the autoencoders of these models ("sae:NAME"), the sparsest first. Raises InvalidInput."""
+    # Repeated names count once.
     if not 1 <= len(set(names)) <= MAX_AUTOENCODERS:
         raise InvalidInput(
             f"Choose 1 to {MAX_AUTOENCODERS} auto-encoders of a layer, not {len(set(names))}.", "autoencoders"

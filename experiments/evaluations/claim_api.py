@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
-from ninja import Field, Schema
+from ninja import Field
 
 from experiments.api.auth import authorize
+from experiments.api.fields import RowOut
 from experiments.evaluations import claims
 from experiments.evaluations.api import router
 
 
-class OwnFigureOut(Schema):
+class OwnFigureOut(RowOut):
     """A figure measured here, in an evaluation or a pairwise trial; the other one is null."""
 
     evaluation: int | None
     trial: int | None
-    key: str
-    label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
+    key: str = Field(validation_alias="figure.key")
+    label: str = Field(validation_alias="figure.label")
+    value: float | None = Field(validation_alias="figure.value")
+    low: float | None = Field(validation_alias="figure.low")
+    high: float | None = Field(validation_alias="figure.high")
+    n: int = Field(validation_alias="figure.n")
 
 
-class ClaimOut(Schema):
+class ClaimOut(RowOut):
     """A claim of the paper. `claimed` is null if it gives no number."""
 
     key: str
     words: str
     claimed: float | None
     ours: list[OwnFigureOut] = Field(
-        description="from the newest evaluation of each kind; empty if nothing was measured"
+        validation_alias="own", description="from the newest evaluation of each kind; empty if nothing was measured"
     )
     note: str = Field(description="how the two compare, and how to measure what is missing")
 
@@ -39,27 +40,4 @@ class ClaimOut(Schema):
 def read_claims(request: HttpRequest) -> list[ClaimOut]:
     """Figures that have not been measured are missing, which is no evidence against a claim."""
     authorize(request)
-    return [
-        ClaimOut(
-            key=row.key,
-            words=row.words,
-            claimed=row.claimed,
-            ours=[_figure_out(each) for each in row.own],
-            note=row.note,
-        )
-        for row in claims.set_beside(claims.find_newest())
-    ]
-
-
-def _figure_out(own: claims.OwnFigure) -> OwnFigureOut:
-    found = own.figure
-    return OwnFigureOut(
-        evaluation=own.evaluation,
-        trial=own.trial,
-        key=found.key,
-        label=found.label,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        n=found.n,
-    )
+    return [ClaimOut.from_orm(row) for row in claims.set_beside(claims.find_newest())]

@@ -164,6 +164,7 @@ def sort_of(evaluation: Evaluation) -> Sort:
 
 def set_beside(evaluations: Mapping[Sort, Evaluation]) -> list[ClaimRow]:
     """Return every claim with the figures of these evaluations, those of units before those of latents."""
+    # Sorted: False before True puts units before latents. Unsaved steps of a command have no result.
     found = {sort: read_result(evaluations[sort]).figures for sort in sorted(evaluations) if evaluations[sort].pk}
     return [
         ClaimRow(
@@ -189,11 +190,13 @@ def _read_circuit_trial() -> list[OwnFigure]:
     """Return people's preference in the newest closed trial of circuits with labels of the agent and of people."""
     rows = PairwiseTrial.objects.filter(closed__isnull=False, pairs__unit__members__isnull=False).order_by("-pk")
     wanted = {AGENT, PERSON}
+    # The join repeats a trial for each of its pairs.
     trial = next((row for row in rows.distinct() if wanted <= set(row.sources)), None)
     if trial is None:
         return []
     names = words(AGENT), words(PERSON)
     cells = (cell for _, row in trial_results(trial).together.rows for cell in row if cell)
+    # The table has both directions: this is the agent's share.
     found = next(cell.preferred for cell in cells if (cell.row, cell.column) == names)
     label = "The agent's labels of circuits preferred to people's"
     why = "" if found.n else "no pair was decided"

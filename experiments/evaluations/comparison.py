@@ -38,6 +38,7 @@ class FigurePair:
         a, b = self.a, self.b
         if a is None or b is None or a.low is None or a.high is None or b.low is None or b.high is None:
             return False
+        # Disjoint intervals: stricter than a test of the difference, but it needs no pairs.
         return b.low > a.high or a.low > b.high
 
 
@@ -82,6 +83,7 @@ def compare(a: Evaluation, b: Evaluation, names: SystemNameMasker) -> Comparison
     figures_a, figures_b = ({each.key: each for each in read_result(row).figures} for row in (a, b))
     figures = [
         FigurePair((figures_a.get(key) or figures_b[key]).label, figures_a.get(key), figures_b.get(key))
+        # Each figure once, in the order of the first evaluation.
         for key in dict.fromkeys([*figures_a, *figures_b])
     ]
     items_a, items_b = _read_items(a), _read_items(b)

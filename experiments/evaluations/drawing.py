@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, Shape, Text, draw_intervals, fit_axis
+from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, PlotShape, Text, draw_intervals, fit_axis
 from workers.record.evaluations import Point, ResultPlot
 from workers.record.figures import figure
 
@@ -72,6 +72,7 @@ def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
     ]
     if shape is None or not rows:
         return None
+    # Series keep their order, and with it their colours.
     names = list(dict.fromkeys(row.series for row in rows))
     legend = [(f"part-{place % COLOURS}", name) for place, name in enumerate(names)]
     # Thousands of SVG elements slow browsers down; the table has every point
@@ -100,6 +101,7 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
         for row in rows
     ]
     plot = draw_intervals(known, f"{source.title}, with 95 % intervals", "", sorts=False)
+    # For the type checker: `draw_intervals` returns None only without rows.
     assert plot is not None, "there are rows"
     plot.table = None  # The result has its own table, with series
     return plot
@@ -107,7 +109,7 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
 
 def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds, joined: Container[str] | None = None) -> Plot:
     """Draw y against x, with a line for each series, or only for those in `joined`."""
-    shape = Shape(720, 300, 52, 18, 14, 46)
+    shape = PlotShape(720, 300, 52, 18, 14, 46)
     x = fit_axis([row.point.x for row in rows], shape.left, shape.edge, lines=5)
     y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
     plot = Plot(shape, x, y, f"{source.title}: {source.y} against {source.x}")
@@ -142,7 +144,7 @@ def _add_scales(plot: Plot, source: ResultPlot) -> None:
 
 def _draw_strip(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
     """Draw a column of points per series."""
-    shape = Shape(720, 280, 52, 18, 14, 30)
+    shape = PlotShape(720, 280, 52, 18, 14, 30)
     y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
     plot = Plot(shape, Axis(0, len(kinds), shape.left, shape.edge), y, f"{source.title}: {source.y}")
     for value in y.round_values:

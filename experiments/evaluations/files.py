@@ -115,10 +115,12 @@ COLUMNS_OF_FIGURES = ("", "value", r"95\,\% interval", "$n$")
 
 
 def _figure_rows(result: EvaluationResult) -> list[list[str]]:
-    return [[_escape(each.label), _number(each.value), _between(each), str(each.n or "")] for each in result.figures]
+    return [
+        [_escape(each.label), _number(each.value), _format_interval(each), str(each.n or "")] for each in result.figures
+    ]
 
 
-def _between(each: Figure | Cell) -> str:
+def _format_interval(each: Figure | Cell) -> str:
     return "" if each.low is None or each.high is None else f"[{_number(each.low)}, {_number(each.high)}]"
 
 
@@ -129,11 +131,12 @@ def _number(value: float | None) -> str:
 def _set_cell(each: Cell) -> str:
     if each.value is None:
         return _escape(each.text)
-    parts = [_escape(each.text), _number(each.value), _between(each)]
+    parts = [_escape(each.text), _number(each.value), _format_interval(each)]
     return " ".join(part for part in parts if part)
 
 
 def _set_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], row: Any) -> str:
+    # Rows of older results may be longer or shorter than the head; LaTeX needs them equal.
     width = max([len(columns), *(len(cells) for cells in rows)])
     lines = [" & ".join([*cells, *[""] * (width - len(cells))]) + r" \\" for cells in rows]
     head = " & ".join([*columns, *[""] * (width - len(columns))]) + r" \\"

@@ -37,6 +37,7 @@ class Forecast:
 def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     """Forecast an evaluation, saved or not. `labels` is the number of labels of its sources."""
     options, kind = evaluation.options, KINDS[evaluation.kind]
+    # 1. How many runs and checks.
     units = kind.count_units(options.get("units", kind.units), len(options.get("layers", ())))
     autoencoders = len(options.get("autoencoders", ()))
     # A source may label fewer units than were chosen
@@ -44,6 +45,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     repeats = options.get("repeats", 1)
     sources, hints = len(options.get("sources", ())), bool(options.get("hints"))
     runs, checks = kind.count(units, repeats, sources, hints=hints, autoencoders=autoencoders)
+    # 2. What one of each took before.
     recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
     # Only the scripted backbones have figures from another machine
     elsewhere = bool(runs) and not recorded and evaluation.backbone in (SCRIPTED, SCRIPTED_FUNCTIONS)
@@ -51,7 +53,9 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     done = LabelCheck.objects.filter(status=CheckStatus.DONE, seconds__gt=0).order_by("-pk")
     found = list(done.values_list("seconds", "cost")[:RECORDED]) if checks else []
     of_checks = found or ([(kind.check_seconds, 0.0)] if elsewhere else [])
+    # Without any recorded run, a forecast of checks alone would be far too low.
     known, before = bool(of_runs) or not runs, _predict_preparation(kind, repeats)
+    # 3. The sums; preparations come on top.
     seconds = [
         PredictionInterval.of([row.seconds for row in of_runs], runs),
         PredictionInterval.of([row[0] for row in of_checks], checks),

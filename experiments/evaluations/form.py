@@ -11,16 +11,17 @@ from django.http import QueryDict
 from experiments.core import compatibility
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
-from experiments.display.form_fields import LiveForm, NumberText, offer_counted
+from experiments.display.form_fields import LiveForm, NumberText, limit_field, offer_counted
 from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
+from experiments.sweeps.fields import SweepFields
 from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow, explain_latents
 from workers.record.limits import explain_unpriced
 from workers.record.tasks import FUNCTION
 
-MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
+MAX_UNITS, MAX_REPEATS = 5_000, 20
 MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
@@ -72,13 +73,7 @@ class NewEvaluation(LiveForm):
     dataset = forms.CharField(required=False, max_length=500, widget=forms.Select)
     toolset = forms.CharField(label="Tools", required=False, max_length=100, widget=forms.Select)
     backbone = forms.CharField(required=False, max_length=300, widget=forms.Select)
-    reflections = forms.IntegerField(
-        help_text="if a label fails its check",
-        required=False,
-        min_value=0,
-        max_value=MAX_REFLECTIONS,
-        widget=NumberText,
-    )
+    reflections = SweepFields.base_fields["reflections"]
     judge = forms.CharField(required=False, max_length=300, widget=forms.Select)
     hints = forms.BooleanField(
         label="With hints too",
@@ -88,32 +83,21 @@ class NewEvaluation(LiveForm):
     unpriced = forms.BooleanField(
         label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
-    cost = forms.FloatField(
-        label="Cost at most, US dollars",
-        required=False,
-        min_value=0,
-        max_value=MAX_COST,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
-    seconds = forms.FloatField(
-        label="Time at most, seconds",
-        required=False,
-        min_value=0,
-        max_value=MAX_SECONDS,
-        widget=NumberText(attrs={"inputmode": "decimal", "placeholder": "no limit"}),
-    )
+    cost = limit_field("Cost at most, US dollars", MAX_COST, least=0)
+    seconds = limit_field("Time at most, seconds", MAX_SECONDS, least=0)
 
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource], *, untouched: bool = False) -> None:
         """Fill in the form. One that is untouched is not checked."""
         self.chosen_kind = KINDS.get(str(data.get("kind", "")))
         typed = data.copy()
         if self.chosen_kind:
+            # Defaults depend on the kind, so the fields cannot declare them.
             for name, value in (_DEFAULTS | {"units": str(self.chosen_kind.units)}).items():
                 typed.setdefault(name, value)
         super().__init__(None if untouched else typed, initial=typed.dict())
         sources = cast("forms.MultipleChoiceField", self.fields["source"])
         sources.choices = offer_counted((each.key, each.words, each.labels) for each in listed)
-        # What is not among them is told by name in `_check_autoencoders`
+        # All are choices here: `_check_autoencoders` names the unknown ones
         asked = [str(each) for each in data.getlist("autoencoders")]
         cast("forms.MultipleChoiceField", self.fields["autoencoders"]).choices = [(each, each) for each in asked]
 
@@ -153,6 +137,7 @@ class NewEvaluation(LiveForm):
             self.add_error("backbone", why)
         elif compatibility.price_unknown(backbone, given["backbone_model"]) and not given.get("unpriced"):
             self.add_error("backbone", explain_unpriced(given["backbone_model"], "a budget", _TICK))
+        # Without the model, which has a column of its own.
         given["backbone"] = backbone
 
     def _check_judge(self, kind: KindRow, given: dict[str, Any]) -> None:
@@ -170,6 +155,7 @@ class NewEvaluation(LiveForm):
         name = given.get("model", "")
         if "model" not in kind.asks:
             return
+        # Without a model, layers of functions are families.
         if not name:
             if kind.families and (unknown := set(given["layers"]) - set(kind.families)):
                 self.add_error("layer", f"There is no family “{min(unknown)[:60]}”: {', '.join(kind.families)}.")
@@ -196,6 +182,7 @@ class NewEvaluation(LiveForm):
     def draft(self) -> Evaluation:
         """Return the unsaved evaluation described by a valid form."""
         given, kind = self.cleaned_data, KINDS[self.cleaned_data["kind"]]
+        # 1. What is evaluated.
         options: dict[str, Any] = {"units": given["units"] or kind.units, "repeats": given["repeats"] or 1}
         taken = {"model": "model", "dataset": "dataset", "toolset": "toolset", "batch": "batch"}
         options |= {name: given[field] for name, field in taken.items() if field in kind.asks and given.get(field)}
@@ -208,12 +195,14 @@ class NewEvaluation(LiveForm):
         options |= {"layers": given["layers"]} if given["layers"] else {}
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
+        # 2. Who judges, and what is compared. Options that the kind does not ask for are dropped.
         options |= {"judge": given["judge"]} if given["judge"] else {}
         if "autoencoders" in kind.asks and given["autoencoders"]:
             options |= compare_options(given["autoencoders"])
         options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
         options |= {"latents": given["latents"]} if given["latents"] and "latents" in kind.asks else {}
+        # 3. The row, with a name of its own if none was typed.
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
         return Evaluation(
             kind=kind.key,

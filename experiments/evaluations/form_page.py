@@ -21,8 +21,8 @@ _ALWAYS = ("units", "seed")
 
 
 def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
-    """Describe the fields for a kind and return those that it asks for, in groups. Checks the form first: what it
-    offers on the page is no part of the check."""
+    """Describe the fields for a kind and return those that it asks for, in groups."""
+    # Check the form first: what the page offers is no part of the check
     form.is_valid()
     _describe(form, kind)
     backbones = _list_backbones()
@@ -36,7 +36,9 @@ def draw_form(form: NewEvaluation, kind: KindRow) -> dict[str, Any]:
         cast("forms.Select", form.fields[name].widget).choices = offered
     autoencoders = cast("forms.MultipleChoiceField", form.fields["autoencoders"])
     autoencoders.choices = [(row.model.name, _describe_autoencoder(row)) for row in list_autoencoders()]
+    # Of the form as typed, valid or not: the list of layers follows it.
     model = str(form["model"].value() or "")
+    # No tick to offer if every price is known.
     unpriced = ["unpriced"] if any(unknown for *_, unknown in backbones) else []
     return {
         "what": [form[name] for name in _WHAT if name in kind.asks or name in _ALWAYS],
@@ -74,7 +76,7 @@ def _explain_empty_model(kind: KindRow) -> str:
 
 def _describe_autoencoder(row: SparseAutoencoderRow) -> str:
     place = f"{row.card['layer']} of {row.card['model_key']}, k {row.card['k']}"
-    return format_html('{} <span class="quiet">{}</span>', row.model.name, place)
+    return format_html('{} <span class="muted">{}</span>', row.model.name, place)
 
 
 def _offer_suiting(rows: QuerySet[Any]) -> list[tuple[str, str]]:
@@ -82,7 +84,7 @@ def _offer_suiting(rows: QuerySet[Any]) -> list[tuple[str, str]]:
 
 
 def _list_backbones() -> list[tuple[str, str, bool]]:
-    """Value, words and whether the price is unknown, of each backbone that works by itself with each of its models."""
+    """Return (value, words, True if its price is unknown) for each backbone that works by itself and its models."""
     found: list[tuple[str, str, bool]] = []
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
         label = row.label or parts.label_backbone(row.key)

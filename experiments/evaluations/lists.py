@@ -17,10 +17,9 @@ from experiments.display.label_checks import fetch_checks
 from experiments.display.narrowing import (
     Filter,
     Narrowed,
+    choice_filter,
     equal,
-    equal_choice,
     index_filters,
-    list_conditions,
     narrow_down,
 )
 from experiments.evaluations.people import IS_WAITING
@@ -35,25 +34,13 @@ OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
 """Items whose runs' seconds are not counted among those of the evaluation yet."""
 FILTERS = index_filters(
-    Filter(
-        "kind",
-        "Kind",
-        equal_choice("kind", "kind", EvaluationKind.choices()),
-        EvaluationKind,
-        choices=EvaluationKind.choices(),
-    ),
+    choice_filter("kind", "Kind", EvaluationKind, EvaluationKind.choices()),
 )
 """By name in the address, for the page and the API."""
 ITEM_FILTERS = index_filters(
     Filter("source", "Source", equal("source"), Words),
     Filter("group", "Group", equal("group"), Words),
-    Filter(
-        "status",
-        "Status",
-        equal_choice("status", "status", ItemStatus.choices),
-        ItemStatus,
-        choices=ItemStatus.choices,
-    ),
+    choice_filter("status", "Status", ItemStatus, ItemStatus.choices),
 )
 """Of the items of one evaluation. The page offers what its items have."""
 ORDERS = ("worst", "position")
@@ -61,9 +48,9 @@ ORDERS = ("worst", "position")
 
 def evaluations_from(params: Mapping[str, str]) -> Narrowed:
     """Return the evaluations that an address selects, the newest first; see `with_progress`."""
-    # Named, for Django leaves out a model's own order where rows are counted in groups
+    # Named: Django drops a model's default order in a query that groups rows
     rows = with_progress(Evaluation.objects.all()).order_by("-created", "-pk")
-    return narrow_down(rows, params, list_conditions(FILTERS))
+    return narrow_down(rows, params, FILTERS)
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
@@ -80,6 +67,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
     under_way = items.filter(IS_UNSCORED).annotate(sum=Sum("run__seconds"))
+    # Trials without people belong to the evaluation; those with people are paid on their own.
     own = Judge.objects.filter(trial__evaluation=OuterRef("pk"), trial__judges_wanted=0).order_by()
     judges = own.values("trial__evaluation").annotate(sum=Sum("cost")).values("sum")
     waiting = EvaluationItem.objects.filter(IS_WAITING, evaluation=OuterRef("pk")).order_by().values("evaluation")
@@ -112,6 +100,7 @@ class EvaluationState:
 def state_of(row: Any) -> EvaluationState:
     """Return the state of a row of `with_progress`. It is unfinished while items are left, whatever its job says."""
     job, left = row.job, not row.planned or row.open_items + row.suspended_items > 0
+    # 1. The job moves.
     if job is not None and job.is_moving:
         if job.is_stopping:
             return EvaluationState("stopping", "Stopping…", moving=True, left=left)
@@ -120,6 +109,7 @@ def state_of(row: Any) -> EvaluationState:
         return EvaluationState(key, words, moving=True, left=left)
     if job is not None and job.status == JobStatus.FAILED:
         return EvaluationState("failed", "Failed", left=left)
+    # 2. It rests, with items left or not.
     if left and row.open_items == row.waiting_items > 0:
         return EvaluationState("waiting", "Waits for people", left=True)
     if left:
@@ -134,8 +124,9 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
     """Return the items that an address selects by source, group and status, the worst first unless it says
     `position`."""
     rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
-    rows = narrow_down(rows, params, list_conditions(ITEM_FILTERS)).rows
+    rows = narrow_down(rows, params, ITEM_FILTERS).rows
     if params.get("group", "").strip():
+        # The group of a label that a person still writes may give the answer away
         rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":
         return rows.order_by("position")
@@ -150,6 +141,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
 
 def _order_by(name: str) -> Any:
     column = F(name.removeprefix("-"))
+    # Unknown values come last in both directions; databases disagree about their place.
     return column.desc(nulls_last=True) if name.startswith("-") else column.asc(nulls_last=True)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -17,21 +17,28 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused
+from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import add_refusal
 from experiments.evaluations import actions, drawing, files, lists, people, statements
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.form import NewEvaluation
 from experiments.evaluations.form_page import draw_form
+from experiments.evaluations.page_forms import (
+    MAX_CHOICES,
+    CompareLabels,
+    RepairEvaluation,
+    ResumeEvaluation,
+    TwoEvaluations,
+)
 from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, Role
 from experiments.pairwise import of_evaluation, sources
-from experiments.pairwise.actions import MANAGES
+from experiments.pairwise.actions import MANAGES, make_trial_of
 from experiments.pairwise.lists import trials as list_trials
 from experiments.sweeps import lists as sweeps
 from workers.record.evaluation_kinds import KINDS
@@ -40,10 +47,6 @@ from workers.record.evaluations import CAVEAT
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
 PROGRESS = "progress"
 """Id of the part of the page that htmx refreshes."""
-LIMITS = ("cost", "seconds")
-"""Fields of the limits that resuming may change."""
-MAX_CHOICES = 50
-"""Maximum number of evaluations offered for comparison."""
 
 
 @require_safe
@@ -82,9 +85,11 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
+    # A `kind` alone only chooses the fields: there is nothing to check yet
     asked = sent or ("kind" in given and len(given) > 1)
     form = NewEvaluation(given, listed, untouched=not asked)
     if sent:
+        # The form itself shows what is wrong.
         with suppress(ActionRefused):
             return redirect(actions.start(actor, form))
     kind = form.chosen_kind
@@ -110,34 +115,58 @@ def new(request: HttpRequest) -> HttpResponse:
 def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show state, figures, tables, plots and items. For htmx only the state and figures."""
     user = access.require(request)
-    row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
-    state, names = lists.state_of(row), SystemNameMasker(user)
-    role = access.role_in(request) or Role.VIEWER
+    row = _find(pk)
+    if request.htmx.target != PROGRESS:
+        return _render_evaluation(request, pk)
+    context = _read_progress(request, row) | {"swapped": True}
+    context["result"] = read_result(row, lists.list_hidden(row, SystemNameMasker(user)))
+    response = render(request, "evaluations/progress.html", context)
+    if not context["state"].moving:
+        response["HX-Refresh"] = "true"  # It has just ended: reload plots, tables and items
+    return response
+
+
+def _find(pk: int) -> Any:
+    return get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
+
+
+def _read_progress(request: HttpRequest, row: Any) -> dict[str, Any]:
+    """Return the context of the state, which is also that of the head of the page."""
     # Hides buttons only; the actions check again
-    may_change = role >= actions.STARTS and access.may_change(user, row.owner_id)
-    context: dict[str, Any] = {
-        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
+    may_change = _may_start(request) and access.may_change(access.require(request), row.owner_id)
+    return {
         "row": row,
         "kind": row.row_of_kind,
-        "state": state,
+        "state": lists.state_of(row),
         "progress": notify.read_progress(row.job),
         "worker": worker_status.has_worker(),
         "statuses": lists.count_by_status(row),
-        "sweeps": sweeps.sweeps_from({"evaluation": str(pk)}).rows.order_by("pk"),
+        "sweeps": sweeps.sweeps_from({"evaluation": str(row.pk)}).rows.order_by("pk"),
         "said": files.describe_progress(row),
         "may_change": may_change,
         "caveat": CAVEAT,
+        "resume_form": ResumeEvaluation.of(row),
     }
-    if request.htmx.target == PROGRESS:
-        context |= {"swapped": True, "result": read_result(row, lists.list_hidden(row, names))}
-        response = render(request, "evaluations/progress.html", context)
-        if not state.moving:
-            response["HX-Refresh"] = "true"  # It has just ended: reload plots, tables and items
-        return response
-    context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
-    context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}
-    context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:MAX_CHOICES]
-    return render(request, "evaluations/page.html", context)
+
+
+def _render_evaluation(request: HttpRequest, pk: int, status: int = 200, **refused: forms.Form) -> HttpResponse:
+    """Render the page, with a refused form if there is one, by its name in the template."""
+    user, row = access.require(request), _find(pk)
+    names = SystemNameMasker(user)
+    # This one is B, the newer; the page offers what it is compared with.
+    others = TwoEvaluations(initial={"b": pk})
+    others.offer(Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:MAX_CHOICES])
+    others["a"].label = "With"
+    context = _read_progress(request, row) | _read_found(row, names) | _read_items(request, row, names)
+    context |= _read_trials(row, user) | _read_written(row, names)
+    context |= {
+        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
+        "may_compare": (access.role_in(request) or Role.VIEWER) >= MANAGES,
+        "may_write": _may_start(request),
+        "others": others,
+        "repair_form": RepairEvaluation(),
+    }
+    return render(request, "evaluations/page.html", context | refused, status=status)
 
 
 def _read_found(row: Evaluation, names: SystemNameMasker) -> dict[str, Any]:
@@ -161,11 +190,7 @@ def _read_found(row: Evaluation, names: SystemNameMasker) -> dict[str, Any]:
 
 def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
     """Return the trials of its labels, and the sources that another trial could compare."""
-    keys = of_evaluation.list_comparable(row)
-    return {
-        "comparable": [(key, of_evaluation.name_source(key), key != of_evaluation.SHUFFLED) for key in keys],
-        "trials": list_trials(user).filter(evaluation=row),
-    }
+    return {"labels_form": CompareLabels(row), "trials": list_trials(user).filter(evaluation=row)}
 
 
 def _read_written(row: Evaluation, names: SystemNameMasker) -> dict[str, Any]:
@@ -182,6 +207,7 @@ def _link_items(row: Evaluation) -> dict[int, str]:
     links = {}
     for pk, check, run in visible_to(row.items.all()).values_list("pk", "label_check_id", "run_id"):
         if check or run:
+            # The check shows more of a label than its run does.
             links[pk] = reverse("label-check", args=[check]) if check else reverse("run", args=[run])
     return links
 
@@ -233,24 +259,20 @@ def file(request: HttpRequest, pk: int, end: str) -> HttpResponse:
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare two evaluations of one kind, `a` and `b` of the address; without them show a choice."""
     user = access.require(request)
-    rows = lists.with_progress(Evaluation.objects.all())
-    a, b = (rows.filter(pk=parse_key(request.GET.get(name))).first() for name in ("a", "b"))
-    problem = ""
-    if a and b and (a.kind != b.kind or a.pk == b.pk):
-        problem = "Choose two different evaluations of the same kind: figures of different kinds cannot be compared."
-    elif (request.GET.get("a") and not a) or (request.GET.get("b") and not b):
-        problem = "One of these evaluations was deleted."
-    ready = bool(a and b and not problem)
+    form = TwoEvaluations(request.GET)
+    ready = form.is_valid()
+    a, b = form.cleaned_data.get("a"), form.cleaned_data.get("b")
+    offered = Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * MAX_CHOICES]
+    form.offer(offered)
     context = {
         "breadcrumbs": _list_breadcrumbs(("Compare", reverse("evaluations-compare"))),
-        "a": a,
-        "b": b,
-        "problem": problem,
-        "sides": [("A", a, files.describe_progress(a)), ("B", b, files.describe_progress(b))] if ready else [],
-        "found": compare_evaluations(a, b, SystemNameMasker(user)) if a and b and ready else None,
-        "offered": Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * MAX_CHOICES],
+        "form": form,
+        "offered": offered,
         "caveat": CAVEAT,
     }
+    if a and b and ready:
+        context["sides"] = [("A", a, files.describe_progress(a)), ("B", b, files.describe_progress(b))]
+        context["found"] = compare_evaluations(a, b, SystemNameMasker(user))
     return render(request, "evaluations/compare.html", context)
 
 
@@ -268,15 +290,25 @@ def check_source(request: HttpRequest) -> HttpResponse:
 # --- actions on an evaluation ---
 
 
-def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Evaluation], Any]) -> HttpResponse:
-    """Do an action or show why it was refused; then return to the page."""
+def _do(
+    request: HttpRequest, pk: int, act: Callable[..., Any], name: str = "", form: forms.Form | None = None
+) -> HttpResponse:
+    """Do an action, with what its form says; then return to the page. A refused form, by its `name` in the template,
+    keeps its input."""
     actor = Actor.of(request, actions.STARTS)
     row = get_object_or_404(Evaluation.objects.select_related("job"), pk=pk)
     try:
-        act(actor, row)
-    except (ActionRefused, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", pk)
+        if form is None:
+            act(actor, row)
+        elif form.is_valid():
+            act(actor, row, **form.cleaned_data)
+    except ActionRefused as refusal:
+        # Only invalid input belongs beside a field.
+        if form is None or not isinstance(refusal, InvalidInput):
+            messages.error(request, str(refusal))
+            return redirect("evaluation", pk)
+        add_refusal(form, refusal)
+    return _render_evaluation(request, pk, 400, **{name: form}) if form and form.errors else redirect("evaluation", pk)
 
 
 @require_POST
@@ -288,16 +320,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resume it, with new limits if given."""
-    return _do(request, pk, lambda by, row: actions.resume(by, row, *map(partial(_read_figure, request.POST), LIMITS)))
-
-
-def _read_figure(given: QueryDict, name: str) -> float | None:
-    """Parse a number. Raises ValueError."""
-    typed = given.get(name, "").strip()
-    try:
-        return float(typed) if typed else None
-    except ValueError:
-        raise ValueError(f"“{typed[:40]}” is not a number: write the {name} as 5 or 0.50.") from None
+    return _do(request, pk, actions.resume, "resume_form", ResumeEvaluation(request.POST))
 
 
 @require_POST
@@ -309,13 +332,32 @@ def score_again(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def repair(request: HttpRequest, pk: int) -> HttpResponse:
     """Reduce the weight of units judged spurious, and measure the effect."""
-    return _do(request, pk, lambda actor, row: actions.repair(actor, row, _read_figure(request.POST, "factor") or 0.0))
+    return _do(request, pk, actions.repair, "repair_form", RepairEvaluation(request.POST))
 
 
 @require_POST
 def ask_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask people to label a quarter of the units."""
     return _do(request, pk, actions.ask_people)
+
+
+@require_POST
+def compare_labels(request: HttpRequest, pk: int) -> HttpResponse:
+    """Create a trial between its labels."""
+    actor = Actor.of(request, MANAGES)
+    row = get_object_or_404(Evaluation, pk=pk)
+    form = CompareLabels(row, request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            trial = make_trial_of(actor, row, given["source"], most=given["most"], judges_wanted=given["judges"])
+            return redirect(trial)
+        except InvalidInput as refusal:
+            add_refusal(form, refusal, sources="source", judges_wanted="judges")
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+            return redirect("evaluation", pk)
+    return _render_evaluation(request, pk, 400, labels_form=form)
 
 
 @require_POST

@@ -48,9 +48,11 @@ def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     chosen = []
     for group, units in groups.items():
         count = max(1, round(SHARE * len(units)))
+        # Sorted first: the draw depends on the seed alone, not on the order of the database.
         drawn = random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)
         chosen += [units[unit] for unit in drawn]
     random.Random(f"people {evaluation.seed}").shuffle(chosen)  # The order must not reveal the group
+    # After the existing items, whose order stays.
     position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
     added = []
     for place, like in enumerate(chosen, position + 1):
@@ -65,6 +67,7 @@ def _make_run(evaluation: Evaluation, like: EvaluationItem) -> Run:
     assert like.unit is not None
     return draft_run(
         like.unit.spec(str(evaluation.options.get("dataset") or "")),
+        # The evaluation checks the conclusion itself.
         options={"label_check": False},
         toolset=str(evaluation.options.get("toolset") or ""),
         backbone=PERSON,

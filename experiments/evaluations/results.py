@@ -62,6 +62,7 @@ def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResu
     # Results of older versions may have another shape
     found = _read(row.result)
     if hidden:
+        # Plain notes cannot be blanked in part, so all of them are left out.
         found = _blank(replace(found, notes=_read_each(row.result, "notes", ResultNote)), hidden)
     figures, tables = list_preferences(row), tabulate_preferences(row)
     return replace(found, figures=(*found.figures, *figures), tables=(*found.tables, *tables))
@@ -124,4 +125,5 @@ def name_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
 def headline(row: Evaluation) -> list[Figure]:
     """Return the first figures for lists, those with a goal first."""
     figures = [each for each in _read(row.result).figures if each.value is not None]
+    # False sorts before True; the order of the result is kept otherwise.
     return sorted(figures, key=lambda each: each.goal is None)[:HEADLINE]

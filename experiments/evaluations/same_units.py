@@ -80,6 +80,7 @@ def _read_scores(runs: QuerySet[Run], measure: str, names: SystemNameMasker) -> 
 def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place, float]]) -> AgentPair | None:
     """Compare two agents; None without common units."""
     first, second = scores[one], scores[other]
+    # Sorted, so that sums of floats do not depend on the order of a set.
     shared = sorted(first.keys() & second.keys())
     if not shared:
         return None
@@ -96,7 +97,7 @@ def _compare(one: _Agent, other: _Agent, scores: Mapping[_Agent, Mapping[_Place,
 
 
 def _estimate_mean(values: Sequence[float]) -> Estimate:
-    """The mean with Student's 95 % interval; without one of fewer than `MIN_UNITS` values."""
+    """Return the mean with Student's 95 % interval, or without one for fewer than `MIN_UNITS` values."""
     mean, n, ends = fmean(values), len(values), bound_mean(values)
     if n < MIN_UNITS or ends is None:
         return Estimate(mean, n=n, why=f"{n} units in common are too few for an interval: it takes {MIN_UNITS}")

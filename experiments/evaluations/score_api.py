@@ -63,7 +63,7 @@ def read_scores(request: HttpRequest, wanted: Query[ScoresQuery]) -> list[Scored
     """Scores of labels on images that their author never saw, by group, largest group first."""
     names = SystemNameMasker(authorize(request))
     groups = scores.find_scores(_find_runs(wanted.filters, names), wanted.by, wanted.measure, names)
-    return [_out(wanted.by, each) for each in groups]
+    return [_build_group_out(wanted.by, each) for each in groups]
 
 
 @router.get("/scores/agents", response=list[AgentPairOut], summary="Compare agents on the same units")
@@ -97,7 +97,7 @@ def _shape_pair(pair: same_units.AgentPair) -> AgentPairOut:
     )
 
 
-def _out(by: str, group: scores.ScoredGroup) -> ScoredGroupOut:
+def _build_group_out(by: str, group: scores.ScoredGroup) -> ScoredGroupOut:
     width = scores.WIDTH
     bins = [
         BinOut(low=round(place * width, 6), high=round((place + 1) * width, 6), runs=count)

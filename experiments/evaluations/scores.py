@@ -52,11 +52,13 @@ class ScoredGroup:
 def find_scores(runs: QuerySet[Run], by: str, measure: str, names: SystemNameMasker) -> list[ScoredGroup]:
     """Return the groups, the largest first. Runs whose system the viewer may not know are left out."""
     column, keys = F(MEASURES[measure][0]), GROUPS[by][1]
+    # 1. The bin of each run, computed by the database.
     known = find_measured(runs, measure, names)
     last = round(1 / WIDTH) - 1  # 1 belongs to the last bin
     # The small addend keeps rounding errors from moving 0.15 into the bin below
     place = Least(Cast(Floor(column / Value(WIDTH) + Value(1e-9)), IntegerField()), Value(last))
     rows = known.order_by().annotate(bin=place).values_list(*keys, "bin")
+    # 2. A row for each group and bin.
     parts: dict[tuple[str, ...], list[tuple[int, int, float, float, float]]] = defaultdict(list)
     # Sums rather than means: groups are put together from their bins
     for *values, found, count, total, low, high in rows.annotate(Count("pk"), Sum(column), Min(column), Max(column)):

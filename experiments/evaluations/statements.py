@@ -43,6 +43,7 @@ class BiasFinding:
 
 def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[BiasFinding]:
     """Return the findings, largest effect first, as the viewer may see them."""
+    # Shorter rows come from a version with other columns.
     rows = [row for table in result.tables if table.key == TABLE for row in table.rows if len(row) >= 6]
     wanted = {row[0].item for row in rows if row[0].item is not None}
     items = evaluation.items.select_related("run").in_bulk(wanted)
@@ -68,6 +69,7 @@ def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[Ima
     contexts = sorted({context for _, context in sets.values()}, key=len, reverse=True)
     named = [each for each in contexts if each.casefold() in statement.casefold()] or contexts[: len(contexts) == 1]
     chosen = [(word, key) for key, (word, context) in sets.items() if named and context == named[0]]
+    # Evidence is JSON from a worker: only keys of images become addresses.
     return [
         (key, [ImageUrls.of(each) for each in item.evidence[key] if is_key(each)][:IMAGES]) for _, key in sorted(chosen)
     ]

@@ -41,6 +41,7 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
     """Render the scores of labels, of all models or one; nothing if none was measured."""
     user = context["request"].user
     chosen = {"model": model} if model else {}
+    # As this viewer may see them: scores tell how right hidden labels are.
     groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", SystemNameMasker(user))
     url = f"{reverse('evaluation-scores')}?{urlencode({'by': by, **chosen})}"
     plot = scores.draw_scores(groups, by, "r", chosen)

@@ -21,4 +21,5 @@ urlpatterns: list[URLPattern] = [
     path("evaluations/<int:pk>/repair/", pages.repair, name="evaluation-repair"),
     path("evaluations/<int:pk>/people/", pages.ask_people, name="evaluation-people"),
     path("evaluations/<int:pk>/delete/", pages.delete, name="evaluation-delete"),
+    path("pairwise/evaluation/<int:pk>/", pages.compare_labels, name="pairwise-of-evaluation"),
 ]

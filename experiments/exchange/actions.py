@@ -56,7 +56,7 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
         if format == Format.EVAL:
             export_query.check_log(subject, rows)
         elif format == Format.DATASET_RUNS:
-            selection.whole_runs(rows, actor.person)
+            selection.list_whole_runs(rows, actor.person)
     except ExchangeError as error:
         raise InvalidInput(str(error), "query") from None
     if not found:
@@ -110,7 +110,8 @@ def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping
             named = {"owner": options["owner"]} if options.get("owner") else {}
             job = start_job(actor, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
-            transfers.put(Path(waiting), row.place)
+            # Inside the transaction: a worker sees the import only once its file is there.
+            transfers.move_file(Path(waiting), row.place)
         return row
     finally:
         Path(waiting).unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.exchange import actions
-from experiments.exchange.downloads import own_exports, send_file
+from experiments.exchange.downloads import list_own_exports, send_file
 from experiments.models import Export, Import, Role, TokenScope
 
 router = Router(tags=["Exports"])
@@ -82,7 +82,7 @@ def _export_out(row: Export) -> ExportOut:
 def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
     """Newest first."""
     user = authorize(request)
-    return page(request, own_exports(user), ["-pk"], paging, _export_out)
+    return page(request, list_own_exports(user), ["-pk"], paging, _export_out)
 
 
 @router.post("/exports", response={202: ExportOut}, summary="Start an export")
@@ -100,7 +100,7 @@ def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse)
 @router.get("/exports/{pk}", response=ExportOut, summary="Read an export")
 def read_export(request: HttpRequest, pk: Id) -> ExportOut:
     user = authorize(request)
-    return _export_out(find(own_exports(user), pk=pk))
+    return _export_out(find(list_own_exports(user), pk=pk))
 
 
 FILE = binary("application/octet-stream")
@@ -109,7 +109,7 @@ FILE = binary("application/octet-stream")
 @router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
 def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """Files are kept for one week."""
-    row = find(own_exports(authorize(request)), pk=pk)
+    row = find(list_own_exports(authorize(request)), pk=pk)
     try:
         return send_file(request, row)
     except Http404 as error:
@@ -120,7 +120,7 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """A running export is stopped first."""
     user = authorize(request, Role.VIEWER, TokenScope.WRITE)
-    actions.discard_export(Actor.behind(request, user), find(own_exports(user), pk=pk))
+    actions.discard_export(Actor.behind(request, user), find(list_own_exports(user), pk=pk))
     return Status(204, None)
 
 

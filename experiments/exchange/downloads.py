@@ -18,14 +18,14 @@ from experiments.models import Export
 CHUNK = 1 << 18
 
 
-def own_exports(user: User) -> QuerySet[Export]:
+def list_own_exports(user: User) -> QuerySet[Export]:
     """Return the exports that this person created. No other user may see them."""
     return Export.objects.filter(job__asked_by=user).select_related("job")
 
 
 def send_file(request: HttpRequest, export: Export) -> HttpResponseBase:
     """Return the file as a download. Raises Http404 if it is not ready or has expired."""
-    if export.size is None or export.expires < timezone.now() or not transfers.exists(export.place):
+    if export.size is None or export.expires < timezone.now() or not transfers.file_exists(export.place):
         raise Http404("The file of this export is not there: it is not ready yet, or it has expired.")
     response: HttpResponseBase
     if isinstance(request, ASGIRequest):  # Django reads a synchronous iterator into memory under ASGI

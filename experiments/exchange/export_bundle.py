@@ -22,7 +22,7 @@ from experiments.exchange.opinions import opinions_json
 from experiments.exchange.run_html import Small
 from experiments.exchange.run_record import SCHEMA, dump_json, to_json
 from experiments.exchange.safe_zip import CHUNK, MANIFEST, ExchangeError
-from experiments.exchange.validate_bundle import shown_in
+from experiments.exchange.validate_bundle import list_image_keys
 from experiments.models import Event, Image, Run
 
 KNOWN = ("key", "width", "height", "origin", "prompt", "seed", "scene", "raw", "original")
@@ -44,8 +44,8 @@ class Pack:
         """Write a member. A member that is not `listed` in the manifest is ignored by imports."""
         info = zipfile.ZipInfo(f"{self.top}{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
-        info.external_attr = 0o644 << 16
         # Regular permissions for unpacked files, in the upper half as Unix zips store them
+        info.external_attr = 0o644 << 16
         digest = hashlib.sha256()
         # The size is unknown while the member is streamed, and may exceed 4 GB
         with self.packed.open(info, "w", force_zip64=True) as member:
@@ -94,6 +94,7 @@ def write(
     pack.add(f"{folder}run.json", [dump_json(to_json(run))])
     pack.add(f"{folder}people.json", [dump_json(opinions_json(run, viewer))])
     pack.add(f"{folder}events.jsonl", lines(_event_json(event, run, keys) for event in _events_of(run)))
+    # After the events, which fill in `keys`
     rows = _images_of(keys)
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
     for row in rows:
@@ -118,7 +119,7 @@ def _event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     if event.kind != "result":
         return data
     # Shown images are exported; the saved program state lets the run be forked after import
-    keys.update(shown_in(event.content))
+    keys.update(list_image_keys(event.content))
     left = run.experiments.filter(number=event.number).values_list("state", flat=True).first()
     return data | ({"state": b64encode(bytes(left)).decode()} if left else {})
 

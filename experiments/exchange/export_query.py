@@ -18,11 +18,11 @@ from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
-from experiments.display.narrowing import Narrowed, equal_choice, equal_number, list_conditions, narrow_down
+from experiments.display.narrowing import Narrowed, equal_choice, equal_number, narrow_down
 from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
-from experiments.label_checks.lists import list_checks
+from experiments.label_checks import lists as check_lists
 from experiments.models import (
     Adjudication,
     EvaluationItem,
@@ -40,15 +40,15 @@ from experiments.models import (
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
 from experiments.reviews.agreement import lists as agreement_lists
-from experiments.reviews.lists import SHOWS
+from experiments.reviews.lists import ITEM_FILTERS, SHOWS
 from experiments.runs import lists
 from experiments.runs.filters import FILTERS
 from experiments.search import finding
 from experiments.sweeps import lists as sweep_lists
+from experiments.units.lists import LABEL_FILTERS, labels_from
 from workers.record.evaluation_kinds import EvaluationKind
 
 OF_RUNS = frozenset(FILTERS)
-OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 OF_ITEMS = frozenset({"evaluation", *evaluation_lists.FILTERS, *evaluation_lists.ITEM_FILTERS}) - {"group"}
 """Without the group, which may be half the answer while people write labels."""
 KNOWN: Mapping[ExportSubject, frozenset[str]] = {
@@ -56,14 +56,14 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.RUNS: OF_RUNS,
     ExportSubject.EXPERIMENTS: OF_FILES,
     ExportSubject.OBSERVATIONS: OF_FILES,
-    ExportSubject.LABELS: OF_LABELS,
-    ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status", "run"}),
+    ExportSubject.LABELS: frozenset(LABEL_FILTERS),
+    ExportSubject.CHECKS: frozenset(check_lists.FILTERS),
     ExportSubject.EVALUATIONS: OF_ITEMS,
-    ExportSubject.REVIEWS: OF_RUNS | {"queue", "show"},
+    ExportSubject.REVIEWS: OF_RUNS | {"queue", *ITEM_FILTERS},
     ExportSubject.VERDICTS: OF_RUNS | {"queue"},
     ExportSubject.AGREEMENT: frozenset({"queue"}),
-    ExportSubject.QUEUES: queue_lists.FILTERS,
-    ExportSubject.TRIALS: trial_lists.FILTERS,
+    ExportSubject.QUEUES: frozenset(queue_lists.FILTERS),
+    ExportSubject.TRIALS: frozenset(trial_lists.FILTERS),
     ExportSubject.SWEEPS: frozenset(sweep_lists.FILTERS),
     ExportSubject.STUDY: frozenset({"study", "names"}),
 }
@@ -82,7 +82,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     rows: Any
     match what:
         case ExportSubject.BUNDLE:
-            rows = told_whole(runs(given, viewer), viewer)
+            rows = require_named_systems(runs(given, viewer), viewer)
         case ExportSubject.RUNS:
             rows = runs(given, viewer)
         case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
@@ -97,11 +97,11 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.QUEUES | ExportSubject.TRIALS | ExportSubject.SWEEPS | ExportSubject.STUDY:
             rows = _select_listed(what, given, viewer)
         case ExportSubject.CHECKS:
-            rows = _select_checks(given, viewer)
+            rows = _require_sense(check_lists.checks_from(given, SystemNameMasker(viewer)))
         case ExportSubject.EVALUATIONS:
             rows = visible_to(_select_items(given))
         case ExportSubject.LABELS:
-            rows = visible_to(Label.objects.filter(_filter_labels(given, viewer))).distinct()
+            rows = _require_sense(labels_from(Label.objects.all(), given, SystemNameMasker(viewer)))
     return rows.order_by("pk")
 
 
@@ -121,13 +121,6 @@ def _select_study(given: Mapping[str, str]) -> QuerySet[Study]:
 def shows_names(query: str) -> bool:
     """True if the query asks for names of people."""
     return QueryDict(query).get("names") == NAMES
-
-
-def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
-    # `list_checks` expects valid numbers
-    for name in given.keys() & {"unit", "run"}:
-        _number_in(given, name)
-    return list_checks(given, SystemNameMasker(viewer))
 
 
 def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
@@ -153,6 +146,7 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
     """Return the non-empty fields by name. Raises ExchangeError for an unknown field."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
+        # A field may be repeated, as in run=1&run=2
         words = ",".join(value.strip() for value in values if value.strip())
         if words and name not in LOOKS:
             if name not in KNOWN[what]:
@@ -174,7 +168,7 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
     return found.runs
 
 
-def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+def require_named_systems(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Return the same runs for a bundle, which names their systems. Raises ExchangeError if this person still has to
     review one of them without knowing its system."""
     names = SystemNameMasker(viewer)
@@ -211,23 +205,12 @@ def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User |
     return images if titles is None else images.filter(pk__in=titles)
 
 
-def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
-    columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
-    asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
-    if "unit" in given:
-        # A filter by system must not reveal the system of a run that this person still has to review
-        asked &= Q(units__number=_number_in(given, "unit"))
-    if given.keys() & {"model", "layer", "unit"}:
-        asked &= ~SystemNameMasker(viewer).are_hidden("run__")
-    return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
-
-
 def _select_items(given: Mapping[str, str]) -> QuerySet[EvaluationItem]:
-    conditions = list_conditions(evaluation_lists.ITEM_FILTERS) | {
+    more = {
         "kind": equal_choice("evaluation__kind", "kind", EvaluationKind.choices()),
         "evaluation": equal_number("evaluation", "evaluation"),
     }
-    return _require_sense(narrow_down(EvaluationItem.objects.all(), given, conditions))
+    return _require_sense(narrow_down(EvaluationItem.objects.all(), given, evaluation_lists.ITEM_FILTERS, more))
 
 
 def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
@@ -244,7 +227,7 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
     """Return the submitted reviews that this person may read; without a person, none. Raises ExchangeError for an
     unknown queue or state."""
-    rows = blindness.visible(viewer) if viewer else Review.objects.none()
+    rows = blindness.list_visible_reviews(viewer) if viewer else Review.objects.none()
     if show := given.get("show", ""):
         if show not in SHOWS:
             raise ExchangeError(f"show: “{show[:40]}” is not valid. Choose one of: {', '.join(SHOWS)}.")
@@ -287,6 +270,7 @@ class Agreement:
     queues: tuple[ReviewQueue, ...]
     viewer: User
 
+    # Imported here: pages without figures start without NumPy
     def count(self) -> int:
         from experiments.reviews.agreement.ratings import LINES
 

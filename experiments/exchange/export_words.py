@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from django import forms
@@ -17,14 +16,16 @@ from experiments.display.narrowing import Choice, Filter, index_filters, offer_c
 from experiments.evaluations import lists as evaluation_lists
 from experiments.exchange.export_query import KNOWN, LOOKS
 from experiments.gallery.lists import FILTERS as GALLERY_FILTERS
-from experiments.models import CheckStatus, Export, ReviewQueue, Study
+from experiments.label_checks import lists as check_lists
+from experiments.models import Export, ReviewQueue, Study
 from experiments.models.exchange import ExportSubject, list_formats
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
-from experiments.reviews.lists import SHOWS
+from experiments.reviews.lists import ITEM_FILTERS
 from experiments.runs.filter_words import describe_filter
 from experiments.runs.filters import FILTERS
 from experiments.sweeps import lists as sweep_lists
+from experiments.units.lists import LABEL_FILTERS
 
 NOUNS: Mapping[str, str] = {
     ExportSubject.BUNDLE: "runs, whole",
@@ -48,27 +49,25 @@ _LISTS: Mapping[str, Mapping[str, Filter]] = {
     ExportSubject.OBSERVATIONS: _OF_IMAGES,
     ExportSubject.EVALUATIONS: {**evaluation_lists.FILTERS, **evaluation_lists.ITEM_FILTERS},
     ExportSubject.SWEEPS: sweep_lists.FILTERS,
+    ExportSubject.LABELS: LABEL_FILTERS,
+    ExportSubject.CHECKS: check_lists.FILTERS,
+    ExportSubject.REVIEWS: ITEM_FILTERS,
+    ExportSubject.QUEUES: queue_lists.FILTERS,
+    ExportSubject.TRIALS: trial_lists.FILTERS,
 }
 """Filters of a list, besides those of runs and in their place."""
 _OTHERS = index_filters(
-    Filter("source", "Source", None, str),
     Filter("evaluation", "Evaluation", None, int, hint="its number"),
     Filter("queue", "Review queue", None, int, choices=lambda *_: _list_rows(ReviewQueue, "name")),
-    Filter("show", "Items", None, str, choices=list(SHOWS.items())),
     Filter("study", "Study", None, int, choices=lambda *_: _list_rows(Study, "title")),
     Filter("names", "Names of people", None, str, choices=[("yes", "Shown")]),
 )
 """Filters of exports alone."""
 _BUNDLE = format_html(
-    '{} <span class="quiet">to read offline, to import, or to open with <code>inspect view</code></span>',
+    '{} <span class="muted">to read offline, to import, or to open with <code>inspect view</code></span>',
     ExportSubject.BUNDLE.label,
 )
 _SUBJECTS = [(each.value, _BUNDLE if each == ExportSubject.BUNDLE else each.label) for each in ExportSubject]
-_STATUSES: Mapping[str, Iterable[Choice]] = {
-    ExportSubject.CHECKS: CheckStatus.choices,
-    ExportSubject.QUEUES: queue_lists.STATUSES.items(),
-    ExportSubject.TRIALS: trial_lists.STATUSES.items(),
-}
 
 
 class ExportForm(forms.Form):
@@ -112,12 +111,9 @@ def describe_query(what: str, query: str) -> str:
 
 
 def _list_filters(what: ExportSubject) -> Iterable[Filter]:
-    found = {**FILTERS, **_OTHERS, **_LISTS.get(what, {})}
-    if what in _STATUSES:
-        found["status"] = replace(FILTERS["status"], choices=list(_STATUSES[what]))
-    return found.values()
+    return {**FILTERS, **_OTHERS, **_LISTS.get(what, {})}.values()
 
 
 def _list_rows(model: Any, column: str) -> list[Choice]:
-    """The newest rows by their number."""
+    """Return the newest rows as choices by number."""
     return [(str(pk), name) for pk, name in model.objects.order_by("-pk").values_list("pk", column)[:100]]

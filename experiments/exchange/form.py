@@ -42,6 +42,11 @@ class _Files(forms.FileInput):
         super().__init__({"multiple": True, "required": True, **(attrs or {})})
 
 
+def _files(label: str, endings: str, accept: str) -> forms.FileField:
+    help_text = f"{endings}, one or several"
+    return forms.FileField(label=label, help_text=help_text, required=False, widget=_Files({"accept": accept}))
+
+
 def _name(example: str, **attrs: str) -> forms.TextInput:
     return forms.TextInput({"spellcheck": "false", "placeholder": example, **attrs})
 
@@ -57,7 +62,7 @@ class ImportForm(forms.Form):
 
     @property
     def typed(self) -> dict[str, str]:
-        """The values of a valid form."""
+        """Return the values of a valid form."""
         return {name: text for name, text in self.cleaned_data.items() if name != "file"}
 
     def check(self) -> dict[str, str]:
@@ -98,21 +103,11 @@ class _OwnedRuns(ImportForm):
 
 
 class _Bundle(_OwnedRuns):
-    file = forms.FileField(
-        label="Bundles",
-        help_text=".zip or .eval, one or several",
-        required=False,
-        widget=_Files({"accept": ".zip, .eval"}),
-    )
+    file = _files("Bundles", ".zip or .eval", ".zip, .eval")
 
 
 class _Transcripts(_OwnedRuns):
-    file = forms.FileField(
-        label="Transcripts",
-        help_text=".json, one or several",
-        required=False,
-        widget=_Files({"accept": ".json, application/json"}),
-    )
+    file = _files("Transcripts", ".json", ".json, application/json")
     model = forms.CharField(
         max_length=200,
         widget=_name("torchvision:timm/resnet152.tv_in1k", list="known-models"),
@@ -134,11 +129,10 @@ class _Transcripts(_OwnedRuns):
 
 
 class _Labels(ImportForm):
-    file = forms.FileField(
-        label="Labels",
-        help_text=".csv, .tsv, .json, .jsonl or .zip, one or several",
-        required=False,
-        widget=_Files({"accept": ".csv, .tsv, .json, .jsonl, .zip, text/csv, application/json"}),
+    file = _files(
+        "Labels",
+        ".csv, .tsv, .json, .jsonl or .zip",
+        ".csv, .tsv, .json, .jsonl, .zip, text/csv, application/json",
     )
     model = forms.CharField(max_length=200, widget=forms.Select, error_messages={"required": "Enter the model."})
     source = forms.CharField(max_length=40, widget=_name("milan"), error_messages={"required": "Enter the source."})
@@ -193,6 +187,7 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = _layer_and_unit(name)
+    # Where the form names the layer, only the unit comes from the file's name
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 

@@ -25,7 +25,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class Laboratory:
+class ImageServices:
     """The functions that imports call. Each raises ValueError with the reason for invalid input."""
 
     decode: Callable[[bytes], Decoded]

@@ -26,7 +26,7 @@ from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.core.units_of_runs import find_unit_of
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.decoding import shorten_value
-from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
+from experiments.exchange.image_services import ImageServices, Progress, ignore_progress
 from experiments.exchange.run_decoding import (
     CHECK_FIGURES,
     LabelTold,
@@ -56,7 +56,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportSource:
     """The name of an imported file, the importing person, and the import's row."""
 
     name: str
@@ -74,7 +74,9 @@ class Taken:
     """What was left out of the run, as a sentence."""
 
 
-def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = ignore_progress) -> list[Taken]:
+def bundle(
+    path: Path, source: ImportSource, laboratory: ImageServices, progress: Progress = ignore_progress
+) -> list[Taken]:
     """Import all runs of a bundle. Runs that already exist stay as they are. Raises ExchangeError."""
     with open_archive(path) as archive:
         folders = archive.folders()
@@ -86,6 +88,7 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
         for folder in folders:
             try:
                 taken.append(_run_in(archive, folder, source, laboratory, progress))
+            # Each run has its own transaction: those before a bad one stay
             except ExchangeError as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise ExchangeError(f"{error}{before}") from None
@@ -94,7 +97,9 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
         return taken
 
 
-def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
+def _run_in(
+    archive: Archive, folder: str, source: ImportSource, laboratory: ImageServices, progress: Progress
+) -> Taken:
     """Import the run of one folder of the archive."""
     data = strip_unstorable(archive.json(f"{folder}run.json"))
     if data.get("schema") != run_record.SCHEMA:
@@ -201,7 +206,7 @@ def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEv
         )
 
 
-def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
+def finish(run: Run, said: RunDetails, identity: str, source: ImportSource) -> None:
     """Save what the events do not contain: exact times, seconds, scores, other labels, tags, the origin. Link the
     parent if it is here."""
     run.seconds = said.seconds
@@ -240,8 +245,7 @@ def _link_parent(run: Run) -> None:
 
 
 def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
-    """Save the label check of a run, if its unit is in the catalogue. It gets its own key, so that an imported result
-    never passes for one measured here."""
+    """Save the label check of a run, if its unit is in the catalogue."""
     if (unit := find_unit_of(run)) is None:
         return
     status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
@@ -249,6 +253,7 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     known = {name: told[name] for name in ("text", "dataset", "split")}
     known |= {"seconds": told["seconds"] or 0.0, "status": status}
     found = strip_unstorable({"result": told["result"]})["result"]
+    # With a different key, an imported result never passes for one that was measured here.
     run.label_check, _ = LabelCheck.objects.update_or_create(
         key=sha256(f"imported {identity}".encode()).hexdigest(),
         defaults={**known, **figures, "unit": unit, "result": found, "options": {"imported": True}},
@@ -284,8 +289,8 @@ def _save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
         for model, name, number in each.units:
             if (layer := layers.get((model, name))) and number < layer.units:
                 pairs.add((label.pk, (layer.pk, number)))
-    # Create missing units
     places = {place for _, place in pairs}
+    # Another request may be creating the same unit; with `ignore_conflicts` Django sets no keys, so they are read.
     fresh = [Unit(layer_id=layer, number=number) for layer, number in sorted(places)]
     Unit.objects.bulk_create(fresh, ignore_conflicts=True, batch_size=AT_ONCE)
     known = Unit.objects.filter(layer__in={layer for layer, _ in places}, number__in={number for _, number in places})

@@ -27,7 +27,7 @@ OURS = frozenset({"run", "person", "import", "baseline"})
 """Sources that are reserved for labels made here."""
 
 
-def take(
+def import_label_file(
     path: Path, model: str, source: str, progress: Progress = ignore_progress, *, layer: str = "", first: int = 0
 ) -> str:
     """Save the usable labels of a file. Return a summary in words. Raises ExchangeError if no label is usable.
@@ -52,7 +52,7 @@ def take(
     sentences += [f"Here already: {known:,}."] if known else []
     sentences += [f"Columns left out because they hold text: {', '.join(sorted(rows.left))}."] if rows.left else []
     about = [rows.describe_unusable(), *map(registry.weights_warning, catalogue.models)]
-    return " ".join([*sentences, *hints(found, catalogue.by_key, first), *filter(None, about)])
+    return " ".join([*sentences, *_find_hints(found, catalogue.by_key, first), *filter(None, about)])
 
 
 def _is_foreign(source: str) -> bool:
@@ -79,7 +79,7 @@ class _Catalogue:
     """Layers of the model given in the form, and of models that our own export names."""
 
     def __init__(self, model: str) -> None:
-        """Raises ExchangeError if no layer of the model is known."""
+        """Read the layers of a model. Raises ExchangeError if none is known."""
         self._model = model
         self._layers = {model: _layers_of(model)}
 
@@ -121,7 +121,9 @@ def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
     return layer
 
 
-def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int) -> list[str]:
+def _find_hints(
+    found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int
+) -> list[str]:
     """Warn if the file may count from 1: most units of a layer, with unit 1, and no unit 0."""
     units: dict[int, set[int]] = {}
     for layer, unit in found:
@@ -140,6 +142,7 @@ def _layers_of(model: str) -> dict[str, Layer]:
     if not layers:
         there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
         raise ExchangeError(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
+    # A name wins over an equal path
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
 
 
@@ -147,6 +150,7 @@ def save(
     found: Mapping[tuple[int, int], Sequence[LabelLine]], source: str, layers: Mapping[int, Layer], progress: Progress
 ) -> tuple[int, int]:
     """Save new labels, in the current transaction. Return (number saved, number that already existed)."""
+    # With `ignore_conflicts` Django sets no keys, so the units are read afterwards.
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
     units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
     for unit in units.values():

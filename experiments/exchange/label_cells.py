@@ -57,6 +57,7 @@ def read_labels(cell: str) -> list[tuple[str, dict[str, float]]]:
     text = cell.strip()
     # Lists that pandas wrote with repr()
     if text.startswith("[") and text.endswith("]"):
+        # `literal_eval` runs no code, but deep nesting exhausts memory or stack
         try:
             listed = ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -106,7 +107,7 @@ def read_scores(cell: str, where: str) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
-def as_cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Return a JSON value as the text of a table cell."""
     if value is None:
         return ""

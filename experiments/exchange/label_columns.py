@@ -53,17 +53,17 @@ def find_columns(names: Sequence[str], layer: str) -> Columns:
     there = [bare(name) for name in names]
     of_layer = next((there.index(name) for name in LAYER if name in there), None)
     if of_layer is None and not layer:
-        raise _missing(names, "layer", "Call it layer, or say of which layer all units are")
+        raise _describe_missing(names, "layer", "Call it layer, or say of which layer all units are")
     if of_layer is not None and layer:
         raise ExchangeError(f"The column {names[of_layer][:40]!r} names the layers. Leave the field Layer empty.")
     unit = next((there.index(name) for name in (*UNIT, *_UNIT_LAST) if name in there), None)
     if unit is None:
-        raise _missing(names, "unit", "Call it unit")
+        raise _describe_missing(names, "unit", "Call it unit")
     # A column with a full name beats numbered ones, such as label1 and label2
     one = [there.index(name) for name in (*TEXT, *_LISTS) if name in there][:1]
     texts = one or [place for place, name in enumerate(there) if _NUMBERED.fullmatch(name)]
     if not texts:
-        raise _missing(names, "description", "Call it description")
+        raise _describe_missing(names, "description", "Call it description")
     ours = next((dialect for dialect in (PLACED, _NEURONPEDIA) if set(dialect) <= set(there)), ())
     placed = {name: there.index(called) for name, called in zip(PLACED, ours, strict=False)}
     return Columns(names, of_layer, unit, texts, own=set(_OWN) <= set(there), placed=placed)
@@ -74,6 +74,6 @@ def bare(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
+def _describe_missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
     there = ", ".join(name[:40] for name in names[:12]) or "none"
     return ExchangeError(f"No column names the {what}. {remedy}; the columns are: {there}.")

@@ -71,21 +71,22 @@ class LabelFile:
     def __iter__(self) -> Iterator[LabelLine]:
         """Yield the labels. Raises ExchangeError if the rest of the file cannot be read."""
         with self.path.open("rb") as file:
+            # The first bytes tell the format: names of files do not.
             start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
         # Magic numbers: Parquet, and zip, which .xlsx is
         if start.startswith((b"PAR1", b"PK\x03\x04")):
             raise ExchangeError("The file is Parquet or a workbook. Save the labels as “CSV UTF-8” or JSON Lines.")
         if start[:1] not in {b"{", b"["}:
-            return self._of_table()
-        return self._of_records(self._read_lines()) if self._is_json_lines() else self._of_json()
+            return self._read_table()
+        return self._read_records(self._read_lines()) if self._is_json_lines() else self._read_json()
 
-    def _of_table(self) -> Iterator[LabelLine]:
+    def _read_table(self) -> Iterator[LabelLine]:
         texts = text_lines(self.path, _LINE)
         columns, separator, above = self._find_header(texts)
         try:
             for number, row in enumerate(csv.reader(texts, delimiter=separator, strict=True), above + 1):
                 if any(row):
-                    yield from self._of_row(columns, [unguard(cell) for cell in row], number, separator)
+                    yield from self._read_numbered_row(columns, [unguard(cell) for cell in row], number, separator)
         except csv.Error as error:
             raise ExchangeError(f"The file is no CSV: {error}.") from None
 
@@ -101,9 +102,12 @@ class LabelFile:
             except ExchangeError:
                 if not text.startswith("#") and text.strip():
                     raise
+        # A file without any header: the error says which columns are needed.
         return find_columns([], self.layer), ",", 0
 
-    def _of_row(self, columns: Columns, row: Sequence[str], number: int, separator: str = "") -> list[LabelLine]:
+    def _read_numbered_row(
+        self, columns: Columns, row: Sequence[str], number: int, separator: str = ""
+    ) -> list[LabelLine]:
         """Return the labels of a row. An unusable row gives none and is recorded."""
         if number > _ROWS:
             raise ExchangeError(f"The file has over {_ROWS:,} lines: split it.")
@@ -133,6 +137,7 @@ class LabelFile:
     def _read_scores(self, columns: Columns, row: Sequence[str], separator: str) -> dict[str, float]:
         """Return the numeric columns. Columns with text are recorded as left out."""
         found: dict[str, float] = {}
+        # All other columns are scores, if they hold numbers.
         for place in set(range(len(row))) - {columns.layer, columns.unit, *columns.texts}:
             name, cell = columns.names[place][:80], row[place].strip()
             number = cells.read_number(cell, separator)
@@ -162,7 +167,7 @@ class LabelFile:
                 except ExchangeError as error:
                     self.skip(UnusableLine(str(error)))
 
-    def _of_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
+    def _read_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
         """Yield labels of objects with layer, unit and label, as pandas writes rows."""
         known: dict[tuple[str, ...], Columns] = {}
         for number, record in records:
@@ -173,17 +178,19 @@ class LabelFile:
             if names not in known:
                 # Only the last header is cached: a hostile file may have another in every line
                 known = {names: find_columns(names, self.layer)}
-            yield from self._of_row(known[names], [clean_text(cells.as_cell(each)) for each in record.values()], number)
+            yield from self._read_numbered_row(
+                known[names], [clean_text(cells.format_cell(each)) for each in record.values()], number
+            )
 
-    def _of_json(self) -> Iterator[LabelLine]:
+    def _read_json(self) -> Iterator[LabelLine]:
         if self.path.stat().st_size > _JSON_BYTES:
             raise ExchangeError(f"A file of labels in JSON may have {_JSON_BYTES >> 20} MB.")
         data = _parse(self.path.read_bytes().removeprefix(b"\xef\xbb\xbf"), "The file")
         if isinstance(data, list) and data and all(isinstance(each, dict) and _is_record(each) for each in data):
-            return self._of_records(enumerate(data, 1))
-        return self._of_map({self.layer: data} if self.layer else data)
+            return self._read_records(enumerate(data, 1))
+        return self._read_map({self.layer: data} if self.layer else data)
 
-    def _of_map(self, layers: Any) -> Iterator[LabelLine]:
+    def _read_map(self, layers: Any) -> Iterator[LabelLine]:
         if not isinstance(layers, dict):
             raise ExchangeError('The file is no JSON such as {"layer4": {"122": "boats"}}, so it holds no labels.')
         if layers and all(
@@ -231,6 +238,7 @@ def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[Labe
         raise UnusableLine(f"{where} names no unit.")
     found = []
     for unit in units:
+        # From the right: names of models may contain the separator.
         model, layer, number = ["", "", *str(unit).rsplit(" / ", 2)][-3:]
         place = cells.read_unit(number, where)
         found.append(LabelLine(where, layer, place, label, scores, model, cell["source"], position))

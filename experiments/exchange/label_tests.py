@@ -96,7 +96,7 @@ def _explain_absence(model: str) -> str:
 
 def _choose_backbone(model: str) -> tuple[str, str, str]:
     """Return (backbone that judges photographs, obstacle, reason not to start automatically)."""
-    backbone = compatibility.fitting(model)["backbone"]
+    backbone = compatibility.find_matching_plugins(model)["backbone"]
     if backbone in (compatibility.SCRIPTED, compatibility.PERSON):
         # A local presence judge needs no backbone
         if settings.LAB_PRESENCE_JUDGE:
@@ -134,10 +134,10 @@ def offer_tests(rows: Iterable[Import]) -> dict[int, LabelTest]:
         if row.kind == ImportKind.LABELS and row.job.status == JobStatus.DONE and len(offered) < MAX_SOURCES:
             named = str(row.job.options.get("model") or ""), " ".join(str(row.job.options.get("source") or "").split())
             offered.setdefault(named, row.pk)
-    return {pk: _foretell(plan_test(*named)) for named, pk in offered.items()}
+    return {pk: _add_forecast(plan_test(*named)) for named, pk in offered.items()}
 
 
-def _foretell(test: LabelTest) -> LabelTest:
+def _add_forecast(test: LabelTest) -> LabelTest:
     """Add the forecast of cost and time if the test can start."""
     if test.obstacle or not test.units:
         return test

@@ -22,11 +22,11 @@ from django.utils import timezone
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.decoding import shorten_value
-from experiments.exchange.image_services import Laboratory, Progress, ignore_progress
-from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.image_services import ImageServices, Progress, ignore_progress
+from experiments.exchange.import_bundle import ImportSource, Taken
 from experiments.exchange.match_captions import pair_images
 from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_pixels, check_size, parse_json
-from experiments.exchange.validate_bundle import shown_in
+from experiments.exchange.validate_bundle import list_image_keys
 from experiments.models import Image, ImportedRun, ImportKind, Layer, Run
 from workers import registry
 from workers.record import tasks
@@ -60,7 +60,7 @@ class HistoryMessage:
 class HistoryImages:
     """Images of the file, each decoded once. They wait in a folder until the run is saved."""
 
-    laboratory: Laboratory
+    laboratory: ImageServices
     waiting: Path
     rows: dict[str, Image] = field(default_factory=dict)
     pixels: int = 0
@@ -72,8 +72,7 @@ class HistoryImages:
             raise ExchangeError(
                 f"{where}: the image is {shorten_value(url)}. Only those within the file, as data URLs, are read."
             )
-        # Base64 uses 4 characters for 3 bytes
-        # Before decoding, which would allocate the memory
+        # Before decoding, which would allocate the memory; base64 uses 4 characters for 3 bytes
         if len(data) > IMAGE * 4 // 3:
             raise ExchangeError(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:
@@ -89,8 +88,8 @@ class HistoryImages:
         return decoded.key
 
 
-def take(
-    path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = ignore_progress
+def import_history(
+    path: Path, source: ImportSource, options: Json, laboratory: ImageServices, progress: Progress = ignore_progress
 ) -> Taken:
     """Import the run of a transcript, or return the one imported from this file before. Raises ExchangeError, after
     which nothing is saved."""
@@ -116,13 +115,13 @@ def take(
             ImportedRun.objects.create(
                 run=run, upload=source.row, kind=ImportKind.HISTORY, name=source.name[:200], identity=identity
             )
-    return Taken(run, known=False, left=left_out(turns, steps))
+    return Taken(run, known=False, left=describe_left_out(turns, steps))
 
 
-def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
+def describe_left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
     """Describe the images that the run lacks, "" if it has all."""
     there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
-    kept = sum(len(shown_in(step.payload)) for step in steps)
+    kept = sum(len(list_image_keys(step.payload)) for step in steps)
     if there == kept:
         return ""
     return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
@@ -166,7 +165,7 @@ def _parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tup
             )
 
 
-def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Run:
+def run_of(turns: Sequence[HistoryMessage], source: ImportSource, options: Json) -> Run:
     """Return the unsaved row. Raises ExchangeError for an invalid system or a transcript without a reply."""
     if not any(turn.role == "assistant" for turn in turns):
         raise ExchangeError("No message is the assistant's: there is no run in this file.")
@@ -195,7 +194,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
     return run
 
 
-def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
+def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: ImageServices) -> Iterator[ImportedEvent]:
     """Yield the events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
     now, number, replies = run.created, 0, 0

@@ -26,7 +26,7 @@ Part = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Block:
+class CaptionBlock:
     """Neighbouring parts of the same kind."""
 
     kind: str
@@ -54,7 +54,7 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
         for place, block in enumerate(row):
             other = place + step
             alone = block.kind == "image" and len(block.said) == 1
-            if alone and 0 <= other < len(row) and (named := _named_by(row[other], step)):
+            if alone and 0 <= other < len(row) and (named := _parse_caption(row[other], step)):
                 title, activation, rest = named
                 shown.append({"title": title, "activation": activation, "image": block.said[0]})
                 texts.append(rest)
@@ -66,14 +66,14 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
     return shown, "\n".join(filter(None, texts))
 
 
-def blocks(parts: Sequence[Part]) -> Iterator[Block]:
+def blocks(parts: Sequence[Part]) -> Iterator[CaptionBlock]:
     """Yield blocks. An empty text does not separate two images."""
     with_words = (part for part in parts if part[0] == "image" or part[1].strip())
     for kind, group in groupby(with_words, key=lambda part: part[0]):
-        yield Block(kind, tuple(said for _, said in group))
+        yield CaptionBlock(kind, tuple(said for _, said in group))
 
 
-def _words_follow(row: Sequence[Block]) -> bool:
+def _words_follow(row: Sequence[CaptionBlock]) -> bool:
     """True if the text of an image comes after it: more images have a single number on that side."""
     images = [place for place, block in enumerate(row) if block.kind == "image"]
     before = sum(place > 0 and row[place - 1].names_one for place in images)
@@ -82,7 +82,7 @@ def _words_follow(row: Sequence[Block]) -> bool:
     return after > before or (after == before and bool(row) and row[0].kind == "image")
 
 
-def _named_by(block: Block, step: int) -> tuple[str, float, str] | None:
+def _parse_caption(block: CaptionBlock, step: int) -> tuple[str, float, str] | None:
     """Return (title, activation, remaining words) of an image's text; None if it has no number.
 
     Of several numbers the nearest counts: the last one before an image, the first one after it.

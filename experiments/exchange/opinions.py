@@ -102,7 +102,7 @@ def reviews_of(run: Run, viewer: User | None) -> QuerySet[Review]:
     """Return the submitted reviews of a run that this person may read, oldest first."""
     if viewer is None and blindness.is_under_review(run.pk):
         return Review.objects.none()
-    rows = blindness.visible(viewer) if viewer else Review.objects.filter(state="submitted")
+    rows = blindness.list_visible_reviews(viewer) if viewer else Review.objects.filter(state="submitted")
     return rows.filter(item__run=run).select_related("reviewer", "item__queue").order_by("submitted", "pk")
 
 

@@ -99,7 +99,7 @@ class _People(BundleStruct, frozen=True, kw_only=True):
 
 
 def decode_opinions(data: Mapping[str, Any]) -> Said:
-    """Raises ExchangeError."""
+    """Decode people.json within its limits. Raises ExchangeError."""
     people = decode(data, _People, "people.json")
     tagged = [_clean_tags(each) for each in people.tags]
     if (count := sum(len(each.tags) for each in tagged)) > MAX_TAGGED:

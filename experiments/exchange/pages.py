@@ -20,7 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.display.form_fields import add_refusal
 from experiments.exchange import actions, export_query, form, label_tests
-from experiments.exchange.downloads import own_exports, send_file
+from experiments.exchange.downloads import list_own_exports, send_file
 from experiments.exchange.export_words import ExportForm, describe_query
 from experiments.exchange.formats.format_words import FORMAT_WORDS
 from experiments.exchange.safe_zip import ExchangeError
@@ -39,7 +39,7 @@ _VIEWS = {
     ExportSubject.SWEEPS: ViewedList.SWEEPS,
 }
 """The list whose saved views can select the exported rows."""
-EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
+MAX_EXPORTS, MAX_IMPORTS, MAX_RUNS = 50, 100, 12
 """Maximum number of exports and imports listed, and of runs per import."""
 
 
@@ -94,7 +94,7 @@ def _read_fields(request: HttpRequest, what: str) -> str:
 
 def list_exports(user: User) -> dict[str, Any]:
     """Return the person's exports with their progress."""
-    rows = list(own_exports(user)[:EXPORTS_SHOWN])
+    rows = list(list_own_exports(user)[:MAX_EXPORTS])
     return {
         "exports": [(row, notify.read_progress(row.job)) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
@@ -119,14 +119,14 @@ def make_export(request: HttpRequest) -> HttpResponse:
 @require_safe
 def export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Send the file to the person who created the export. Raises Http404 if it is not ready or has expired."""
-    return send_file(request, get_object_or_404(own_exports(access.require(request)), pk=pk))
+    return send_file(request, get_object_or_404(list_own_exports(access.require(request)), pk=pk))
 
 
 @require_POST
 def delete_export(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete an export. A running one is stopped first and disappears after that."""
     actor = Actor.of(request)
-    actions.discard_export(actor, get_object_or_404(own_exports(actor.person), pk=pk))
+    actions.discard_export(actor, get_object_or_404(list_own_exports(actor.person), pk=pk))
     return redirect("exports")
 
 
@@ -155,12 +155,11 @@ def _fill_imports(user: User, filled: form.ImportForm | None = None) -> dict[str
 
 def list_imports() -> dict[str, Any]:
     """Return the team's imports with their runs."""
-    rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:IMPORTS_SHOWN])
+    rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:MAX_IMPORTS])
     tests = label_tests.offer_tests(rows)
     return {
         "imports": [
-            (row, notify.read_progress(row.job), row.imported_runs.all()[:RUNS_SHOWN], tests.get(row.pk))
-            for row in rows
+            (row, notify.read_progress(row.job), row.imported_runs.all()[:MAX_RUNS], tests.get(row.pk)) for row in rows
         ],
         "moving": any(row.job.is_moving for row in rows),
         "worker": worker_status.has_worker(),

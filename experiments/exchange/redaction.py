@@ -22,14 +22,15 @@ def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> 
         content: Any = event.content
         changed = {name: type(getattr(content, name))() for name in event.row.hidden.get(audience, ())}
         if not show_names:
-            changed |= {name: _without_names(name, content) for name in event.row.people if name not in changed}
+            changed |= {name: _remove_names(name, content) for name in event.row.people if name not in changed}
+        # A copy: the caller's events keep their names
         shown = Event(run=event.run, seq=event.seq, kind=event.kind, payload=event.payload, time=event.time)
         shown.content = replace(content, **changed)
         found.append(shown)
     return found
 
 
-def _without_names(field: str, content: Any) -> str:
+def _remove_names(field: str, content: Any) -> str:
     """Return the replacement of a field that may name a person. Agents' names, and reasons that name no person,
     stay."""
     text: str = getattr(content, field)

@@ -20,7 +20,7 @@ from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.evaluation import PROBE
 from experiments.models.stored import StoredMember
 from workers.record.circuits import decode_members, find_size_problem
-from workers.record.decoding import fits
+from workers.record.decoding import is_of_type
 
 MAX_TAGS = 50
 """Maximum number of tags of a run, an experiment or an image."""
@@ -40,7 +40,7 @@ CHECK_FIGURES = (
     *("pearson", "pearson_low", "pearson_high", "p_value", "auprc", "auprc_low", "auprc_high"),
     *("base_rate", "generated_auc"),
 )
-"""Figures of a label check that have columns of their own."""
+"""Figures of a label check that have columns."""
 
 
 _Figure = Annotated[float, Meta(ge=-HIGHEST, le=HIGHEST)] | None
@@ -117,7 +117,7 @@ class RunDetails:
 
 
 def decode_details(data: Json) -> RunDetails:
-    """Raises ExchangeError, also for more units in all than are taken."""
+    """Decode run.json apart from its query. Raises ExchangeError, also for too many units in all."""
     told = decode(data, _Details, "run.json")
     if (count := sum(len(each.units) for each in told.labels)) > MAX_LABELLED:
         raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
@@ -135,7 +135,7 @@ def decode_details(data: Json) -> RunDetails:
 
 
 def _read_parent(given: Any) -> dict[str, Any]:
-    """Empty where there is none, or it cannot be told from others."""
+    """Return the parent; empty if there is none, or if it has no identity."""
     if not given:
         return {}
     told = decode(given, _Parent, "run.json: parent")
@@ -143,20 +143,21 @@ def _read_parent(given: Any) -> dict[str, Any]:
 
 
 def _read_check(given: Any) -> dict[str, Any]:
-    """What a bundle tells of a check: its text, figures that are numbers or null, and what it found."""
+    """Return the text, figures and details of a label check."""
     found: dict[str, Any] = msgspec.to_builtins(decode(given, _Check, "run.json: check"))
     split, result = found["split"], found["result"]
+    # Any other split counts as unknown: its figures prove nothing.
     return found | {"split": PROBE if split == PROBE else "", "result": result if isinstance(result, dict) else {}}
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
-    """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
+    """Check limits: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
     decode(given, _Limits, where)
     return dict(given)
 
 
 def options(given: Any) -> dict[str, Any]:
-    """Options of a run: a few short words and numbers. Raises ExchangeError."""
+    """Check the options of a run: a few short words and numbers. Raises ExchangeError."""
     wanted: Any = Annotated[dict[_FieldName, Any], Meta(max_length=MAX_OPTIONS)]
     found: dict[str, Any] = decode(given, wanted, "run.json: options")
     for name, value in found.items():
@@ -164,13 +165,13 @@ def options(given: Any) -> dict[str, Any]:
             kind: Any = Annotated[str, Meta(max_length=OPTION_CHARS)] if name == "dataset" else _Option
             decode(value, kind, f"run.json: the option {shorten_value(name)}")
         elif not _is_circuit(value):
-            raise unlike("run.json: the option members", value, "no list of members of a circuit")
+            raise build_type_error("run.json: the option members", value, "no list of members of a circuit")
     return found
 
 
 def _is_circuit(given: Any) -> bool:
     """True if this is a valid option "members" of a run on a circuit."""
-    if not fits(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
+    if not is_of_type(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
         return False
     short = all(len(each[name]) <= PLACE_CHARS for each in given for name in ("model", "layer"))
     return short and all(each["unit"] <= HIGHEST for each in given) and not find_size_problem(decode_members(given))
@@ -200,11 +201,12 @@ def require_field(data: Json, name: str, kind: type) -> Any:
     if name not in data:
         raise ExchangeError(f"run.json has no field {name}.")
     if not isinstance(data[name], kind):
-        raise unlike(f"run.json: {name}", data[name], f"no {kind.__name__}")
+        raise build_type_error(f"run.json: {name}", data[name], f"no {kind.__name__}")
     return data[name]
 
 
 def is_number(value: Any) -> bool:
+    # A bool is an int in Python
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -214,12 +216,12 @@ def parse_time(data: Json, name: str) -> datetime | None:
 
 
 def check_time(value: Any, where: str) -> datetime:
-    """Raises ExchangeError for what is no time with a zone."""
+    """Return a time with its zone. Raises ExchangeError for anything else."""
     if not is_time(value):
-        raise unlike(where, value, "no time such as 2026-01-31T12:00:00+00:00")
+        raise build_type_error(where, value, "no time such as 2026-01-31T12:00:00+00:00")
     return datetime.fromisoformat(value)
 
 
-def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
+def build_type_error(where: str, value: Any, wanted: str) -> ExchangeError:
     """Build the error for a value other than the one wanted."""
     return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")

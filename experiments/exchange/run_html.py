@@ -20,7 +20,7 @@ from django.utils.html import escape
 from experiments.core.system_names import SystemNameMasker
 from experiments.display.answers import render_answer
 from experiments.display.events import render_events
-from experiments.exchange.run_record import asked_by
+from experiments.exchange.run_record import get_author_name
 from experiments.models import Event, Run
 from workers.record import tasks
 from workers.record.events import Audience
@@ -79,4 +79,4 @@ def document(
 
 
 def head(run: Run) -> dict[str, Any]:
-    return {"run": run, "task": tasks.label(run.task), "asked_by": asked_by(run)}
+    return {"run": run, "task": tasks.label(run.task), "asked_by": get_author_name(run)}

@@ -19,7 +19,7 @@ from experiments.core.transcript import strip_unstorable
 from experiments.display.label_checks import read_check
 from experiments.exchange import run_decoding
 from experiments.exchange.decoding import HIGHEST, shorten_value
-from experiments.exchange.run_decoding import CHECK_FIGURES, parse_time, require_field, unlike
+from experiments.exchange.run_decoding import CHECK_FIGURES, build_type_error, parse_time, require_field
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, LabelCheck, Run
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number
@@ -54,6 +54,7 @@ def identity(run: Run) -> str:
     """Return the identity, which a run shares with all imports of its bundles, here and elsewhere."""
     if (imported_run := arrival_of(run)) is not None:
         return imported_run.identity
+    # The number of the run is not part of it: every installation counts its own.
     known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
     return hashlib.sha256(dump_json(known)).hexdigest()
 
@@ -74,7 +75,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "identity": identity(run),
         "number": imported_run.number if imported_run else run.pk,
-        "owner": asked_by(run),
+        "owner": get_author_name(run),
         "parent": _parent_of(run, imported_run),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
@@ -83,9 +84,10 @@ def to_json(run: Run) -> dict[str, Any]:
     }
 
 
-def asked_by(run: Run) -> str:
+def get_author_name(run: Run) -> str:
     """Return the name of the person who asked, in the installation where the run was made."""
     imported_run = arrival_of(run)
+    # An import keeps its first author, however often it is exported again.
     return (imported_run.owner if imported_run else person(run.owner))[:150]
 
 
@@ -93,6 +95,7 @@ def _parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
     """Return identity, number and time of the parent; empty if the run is not a fork."""
     if run.parent is None:
         return dict(imported_run.parent) if imported_run else {}
+    # The number at the origin of the parent, which may have been imported too.
     above = arrival_of(run.parent)
     created, number = run.parent.created.isoformat(), above.number if above else run.parent.pk
     return {"identity": identity(run.parent), "number": number, "created": created}
@@ -129,19 +132,21 @@ def run_from(data: Json, owner: User) -> Run:
     """Return the unsaved row of a bundle, in the state before its first event. Raises ExchangeError naming the
     field."""
     row = strip_unstorable(require_field(data, "run", dict))
+    # In the state of a new run: its events, replayed, bring it to its end.
     run = Run(owner=owner, status=Status.QUEUED, **{name: require_field(row, name, object) for name in ASKED})
     # The time is part of the run's identity
     run.created = parse_time(row, "created") or run.created
     for name in ("question", "model", "layer", "task", "backbone"):
         require_field(row, name, str)
     try:
+        # JSON columns have checks of their own, below.
         run.clean_fields(exclude=["owner", "limits", "options", "conclusion", "versions"])
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))
         raise ExchangeError(f"run.json: {field} is {shorten_value(row.get(field))}: {problems[0]}") from None
     for name in ("unit", "fork_round"):
         if (getattr(run, name) or 0) > HIGHEST:
-            raise unlike(f"run.json: {name}", row[name], "too large")
+            raise build_type_error(f"run.json: {name}", row[name], "too large")
     if len(run.question) > QUESTION_CHARS:
         raise ExchangeError(
             f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are possible."

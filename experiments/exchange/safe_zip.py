@@ -81,7 +81,7 @@ class Archive:
     def _read_manifest(self) -> dict[str, str]:
         """Return SHA-256 by member. Raises ExchangeError if the manifest and the archive differ."""
         if MANIFEST not in self.members:
-            raise ExchangeError(_say_no_runs(self.members, self._is_log))
+            raise ExchangeError(_describe_no_runs(self.members, self._is_log))
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
@@ -206,7 +206,7 @@ def _is_of_inspect(name: str) -> bool:
     return name in INSPECT_FILES or name.startswith(INSPECT_FOLDERS)
 
 
-def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
+def _describe_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
     """Describe why an archive without a manifest cannot be imported as runs."""
     if is_log:
         return (
@@ -228,8 +228,8 @@ def _full_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
 
 def _check_member(info: zipfile.ZipInfo) -> str:
     """Return the name of a regular file or folder inside the archive. Raises ExchangeError."""
-    # Some Windows programs write backslashes
-    name = info.orig_filename.replace("\\", "/")  # so some programs of Windows separate folders
+    # Some Windows programs separate folders by backslashes
+    name = info.orig_filename.replace("\\", "/")
     path = PurePosixPath(name)
     if "\x00" in name or not name or len(name) > 300:
         raise ExchangeError(f"{name[:80]!r} is no name for a member of an archive.")
@@ -263,7 +263,8 @@ def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_num
     """Parse untrusted JSON; very large numbers are refused. `constant` converts NaN and infinities. Raises
     ExchangeError."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_whole_number)
+        return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_parse_integer)
+    # Before ValueError, of which it is a subclass.
     except UnicodeDecodeError:
         raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
@@ -273,12 +274,14 @@ def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_num
 
 
 def finite(text: str) -> float:
+    # "1e999" would become infinity
     if abs(number := float(text)) > 1e300:
         _no_number(text[:40])
     return number
 
 
-def _whole_number(text: str) -> int:
+def _parse_integer(text: str) -> int:
+    # Long numbers take quadratic time to parse, and no column holds them
     if len(text) > DIGITS:
         raise ValueError(f"the number {text[:30]}… is too large")
     return int(text)
@@ -290,6 +293,7 @@ def text_lines(path: Path, longest: int) -> Iterator[str]:
         encoding = "utf-16" if file.read(2) in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     with path.open(encoding=encoding, newline="") as reader:
         try:
+            # One character more tells that the line is too long, without reading all of it.
             while line := reader.readline(longest + 1):
                 if len(line) > longest:
                     raise ExchangeError(f"A line has over {longest:,} characters.")

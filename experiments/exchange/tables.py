@@ -101,14 +101,14 @@ def source(run: Run) -> str:
     return imported_run.name if (imported_run := arrival_of(run)) else ""
 
 
-def _with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
+def _add_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate runs with whether the verdict is hidden. A file can be passed on, so a verdict stays hidden while any
     blind review is open."""
     hidden = ExpressionWrapper(blindness.has_hidden_verdict(None), output_field=BooleanField())
     return runs.annotate(verdict_hidden=hidden)
 
 
-def _of_system(run: str = "") -> list[TableColumn]:
+def _list_system_columns(run: str = "") -> list[TableColumn]:
     return [*columns("text", f"model={run}model", f"layer={run}layer"), *columns("whole", f"unit={run}unit")]
 
 
@@ -117,7 +117,7 @@ RUNS = Table(
     [
         *columns("whole", "run=pk"),
         *columns("text", "question", "task"),
-        *_of_system(),
+        *_list_system_columns(),
         *columns("text", "status", "reason", "backbone", "backbone_model", "owner=owner.username"),
         *columns("time", "created", "started", "ended"),
         *columns("whole", "rounds", "experiments=experiment_count", "observations=observation_count"),
@@ -135,14 +135,14 @@ RUNS = Table(
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
     ],
-    lambda rows: _with_verdicts(rows.select_related("owner", "imported_run")),
+    lambda rows: _add_verdicts(rows.select_related("owner", "imported_run")),
     lambda run: run,
 )
 EXPERIMENTS = Table(
     "experiments",
     [
         *columns("whole", "run=run_id", "experiment=number", "round"),
-        *_of_system("run."),
+        *_list_system_columns("run."),
         *columns("text", "status", "code", "output", "error"),
         *columns("figure", "seconds", "tool_seconds"),
         *columns("json", "calls"),
@@ -155,7 +155,7 @@ OBSERVATIONS = Table(
     [
         *columns("whole", "run=experiment.run_id", "experiment=experiment.number", "round=experiment.round"),
         *columns("whole", "position"),
-        *_of_system("experiment.run."),
+        *_list_system_columns("experiment.run."),
         *columns("text", "title"),
         *columns("figure", "activation", "claimed"),
         *columns("flag", "measured", "claim_differs=differs"),
@@ -195,7 +195,7 @@ LABELS = Table(
 )
 
 
-def _of_unit() -> list[TableColumn]:
+def _list_unit_columns() -> list[TableColumn]:
     """Return columns of a row's unit; empty if the unit left the catalogue."""
 
     def part(index: int) -> Get:
@@ -213,7 +213,7 @@ CHECKS = Table(
     [
         *columns("whole", "check=pk"),
         *columns("text", "label=text"),
-        *_of_unit(),
+        *_list_unit_columns(),
         *columns("text", "dataset", "status", "reason"),
         *columns("time", "created", "measured"),
         *columns("figure", "pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high"),
@@ -232,7 +232,7 @@ EVALUATIONS = Table(
         *columns("text", "backbone_model=evaluation.backbone_model"),
         *columns("whole", "seed=evaluation.seed", "item=position"),
         *columns("text", "group", "source"),
-        *_of_unit(),
+        *_list_unit_columns(),
         *columns("json", "item_options=options"),
         *columns("text", "status", "reason"),
         *columns("whole", "run=run_id", "check=label_check_id"),
@@ -251,7 +251,7 @@ OF_ITEM = [
     *columns("whole", "queue=item.queue_id"),
     *columns("text", "queue_name=item.queue.name"),
     *columns("whole", "item=item.position", "run=item.run_id"),
-    *_of_system("item.run."),
+    *_list_system_columns("item.run."),
 ]
 REVIEWS = Table(
     "reviews",

@@ -15,8 +15,8 @@ from typing import Any
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import run_decoding
 from experiments.exchange.decoding import HIGHEST, shorten_value
-from experiments.exchange.image_services import Laboratory, Progress
-from experiments.exchange.run_decoding import check_time, unlike
+from experiments.exchange.image_services import ImageServices, Progress
+from experiments.exchange.run_decoding import build_type_error, check_time
 from experiments.exchange.run_record import dump_json
 from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError, check_pixels
 from experiments.models import Image
@@ -51,7 +51,7 @@ Json = Mapping[str, Any]
 
 
 def look_at_images(
-    archive: Archive, folder: str, waiting: Path, laboratory: Laboratory, progress: Progress
+    archive: Archive, folder: str, waiting: Path, laboratory: ImageServices, progress: Progress
 ) -> list[Image]:
     """Return unsaved rows for all images, and write the re-encoded files to `waiting`. Raises ExchangeError."""
     rows: dict[str, Image] = {}
@@ -91,7 +91,7 @@ def _image_row(line: Mapping[str, Any], where: str) -> Image:
     for name in ("key", "raw", "original"):
         key = known[name]
         if not isinstance(key, str) or not (KEY.fullmatch(key) or (name != "key" and not key)):
-            raise unlike(f"{where}: {name}", key, "no key of an image")
+            raise build_type_error(f"{where}: {name}", key, "no key of an image")
     if not isinstance(known["origin"], str) or known["origin"] not in ORIGINS:
         raise ExchangeError(
             f"{where}: origin is {shorten_value(known['origin'])}: choose from {', '.join(sorted(ORIGINS))}."
@@ -99,7 +99,7 @@ def _image_row(line: Mapping[str, Any], where: str) -> Image:
     if not isinstance(known["prompt"], str) or len(known["prompt"]) > TEXT:
         raise ExchangeError(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
-        raise unlike(f"{where}: seed", known["seed"], "no seed")
+        raise build_type_error(f"{where}: seed", known["seed"], "no seed")
     scene = known["scene"]  # As recorded by a renderer
     if scene is not None and not (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT):
         raise ExchangeError(f"{where}: scene is no small JSON object.")
@@ -127,7 +127,7 @@ def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
         raise ExchangeError(f"{where}: the state it leaves has over {STATE >> 20} MB.")
     if any(each.map and each.map.low > each.map.high for each in _logged_in(payload)):
         raise ExchangeError(f"{where}: an activation map has its low above its high.")
-    if unknown := [key for key in shown_in(payload) if key not in keys]:
+    if unknown := [key for key in list_image_keys(payload) if key not in keys]:
         raise ExchangeError(f"{where} shows the image {shorten_value(unknown[0])}, and that is not in the bundle.")
     return ImportedEvent(str(kind), payload, check_time(line.get("time"), f"{where}: time"), state)
 
@@ -139,7 +139,7 @@ def _rename_former(payload: Any) -> Any:
     return {FORMER.get(name, name): value for name, value in payload.items()}
 
 
-def shown_in(payload: Payload) -> list[str]:
+def list_image_keys(payload: Payload) -> list[str]:
     """Return the keys of the images in a result or in the check of a label."""
     keys = ((each.image, each.masked, each.map.image if each.map else None) for each in _logged_in(payload))
     return [key for some in keys for key in some if key is not None]
@@ -158,6 +158,7 @@ def check_page(archive: Archive, folder: str) -> None:
     """Check the hash of run.html, which is not used otherwise."""
     name = f"{folder}run.html"
     if name in archive.members:
+        # At its end, `chunks` compares the hash
         for _ in archive.chunks(name):
             pass
 
@@ -166,7 +167,7 @@ def check_page(archive: Archive, folder: str) -> None:
 
 
 def _check_payload(kind: str, payload: Json) -> None:
-    """Raises ValueError, and ExchangeError for invalid limits and options."""
+    """Check the payload of an event. Raises ValueError, and ExchangeError for invalid limits and options."""
     _check_value(payload, "payload")
     for name in COUNTS:
         if not 0 <= (payload.get(name) or 0) <= HIGHEST:

@@ -87,7 +87,9 @@ def list_experiments(
     rows, _ = observations.select_experiments(_check_filters(filters, names))
     if filters.status:
         rows = rows.filter(status=filters.status)
+    # By key, which continues pages of a list that grows meanwhile.
     order = ["-pk"] if filters.order == "newest" else ["pk"]
+    # The state of a program may be megabytes, and no answer contains it.
     return page(request, rows.defer("state", "calls"), order, paging, ExperimentOut.from_orm)
 
 
@@ -165,6 +167,7 @@ def list_observations(
     newest images."""
     names = SystemNameMasker(authorize(request))
     rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
+    # Beside the fields of the page, those that only the API returns.
     shown = rows.only(*observations.SHOWN_FIELDS, "position", "parameters")
     return page(request, shown, observations.ORDERS[filters.sort], paging, partial(_observation_out, names))
 

@@ -23,18 +23,22 @@ def draw_uses(image: Image, names: SystemNameMasker) -> Plot | None:
     """Plot the uses. Units are compared by activation relative to the mean of each run's exemplars, so that 1 is as
     strong as these. None if no run with such a mean logged the image. One query."""
     asked = Q(image=image.key) | Q(masked=image.key)
+    # The mean is the divisor, so it must be positive.
     rows = visible_to(Observation.objects.filter(asked, run__exemplar_mean__gt=0))
     rows = rows.exclude(names.are_hidden_at("run__model", "run__layer", "run__unit")).order_by("-pk")
     columns = ("activation", "run", "experiment__number", "run__exemplar_mean", "run__model", "run__layer", "run__unit")
     found: dict[str, list[PlotValue]] = defaultdict(list)
     count = 0
     for value, run, number, mean, model, layer, unit in rows.values_list(*columns)[:MAX_OBSERVATIONS]:
+        # Programs may log an infinity, which has no place on an axis.
         if math.isfinite(value):
             words = f"Run {run}: {figure(value)} of {figure(mean)}, a share"
             link = reverse("experiment", args=[run, number])
             found[f"{model} / {layer} / unit {unit}"].append(PlotValue(value / mean, words, link))
             count += 1
+    # The name makes the order of equals stable.
     most = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))[:MAX_UNITS]
+    # The style sheet has six colours; more units repeat them.
     groups = [ValueGroup(name, f"part-{place % 6}", values) for place, (name, values) in enumerate(most)]
     plot = draw_groups(groups, "Activation of this image by unit", "Share of the exemplar threshold", level=LEVEL)
     if plot and count == MAX_OBSERVATIONS:

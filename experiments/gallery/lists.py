@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
 
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.forms.boundfield import BoundField
 
 from experiments.api.fields import Finite, RowNumber, UnitNumber, Words
 from experiments.core import tagging
@@ -15,6 +16,7 @@ from experiments.core.params import MAX_COUNT
 from experiments.core.search_index import words
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import LiveForm, NumberText
 from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
@@ -36,14 +38,23 @@ SORTS = {
 }
 _PARAMETERS = [("", "Any image"), *((name, each.label) for name, each in ENGINE_PARAMETERS.items())]
 LIST_SORTS = ("recent", "strongest")
+MORE = (
+    *("model", "layer", "unit", "run", "low", "high", "owner", "tag"),
+    *("parameter", "parameter_low", "parameter_high", "differs"),
+)
+"""Fields that the page shows on request."""
 
 
-class Filters(forms.Form):
+def _decimal() -> NumberText:
+    return NumberText({"inputmode": "decimal"})
+
+
+class Filters(LiveForm):
     """Every field may be empty. Errors are in `problems`, and the input stays in its field. `FILTERS` gives the fields
     to the API and exports."""
 
     def __init__(self, data: Mapping[str, Any], names: SystemNameMasker) -> None:
-        """`names` are those of the viewer: hidden systems are not found by name."""
+        """Read the filters; `names` are those of the viewer: hidden systems are not found by name."""
         super().__init__(data)
         self.names = names
 
@@ -51,14 +62,16 @@ class Filters(forms.Form):
     origin = forms.TypedChoiceField(
         label="Origin", required=False, choices=[("", "Any origin"), *Origin.choices()], coerce=Origin
     )
-    low = forms.FloatField(label="Activation from", required=False, help_text="lowest activation")
-    high = forms.FloatField(label="Activation to", required=False, help_text="highest activation")
-    model = forms.CharField(label="Model", required=False, max_length=200)
-    layer = forms.CharField(label="Layer", required=False, max_length=200)
-    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT)
-    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT)
-    owner = forms.CharField(label="Created by", required=False, max_length=150)
-    tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
+    low = forms.FloatField(label="Activation from", required=False, help_text="lowest activation", widget=_decimal())
+    high = forms.FloatField(label="Activation to", required=False, help_text="highest activation", widget=_decimal())
+    model = forms.CharField(
+        label="Model", required=False, max_length=200, widget=forms.Select({"data-clears": "layer"})
+    )
+    layer = forms.CharField(label="Layer", required=False, max_length=200, widget=forms.Select)
+    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT, widget=NumberText)
+    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT, widget=NumberText)
+    owner = forms.CharField(label="Created by", required=False, max_length=150, widget=forms.Select)
+    tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS, widget=forms.Select)
     differs = forms.BooleanField(
         label="Claims", required=False, help_text="true: only those whose claim is another number"
     )
@@ -68,8 +81,12 @@ class Filters(forms.Form):
         choices=_PARAMETERS,
         help_text="only images of the game engine with a value of this parameter",
     )
-    parameter_low = forms.FloatField(label="Parameter from", required=False, help_text="its lowest value")
-    parameter_high = forms.FloatField(label="Parameter to", required=False, help_text="its highest value")
+    parameter_low = forms.FloatField(
+        label="Parameter from", required=False, help_text="its lowest value", widget=_decimal()
+    )
+    parameter_high = forms.FloatField(
+        label="Parameter to", required=False, help_text="its highest value", widget=_decimal()
+    )
     sort = forms.ChoiceField(label="Order", required=False, choices=list(SORTS.items()))
 
     def clean_q(self) -> str:
@@ -87,15 +104,10 @@ class Filters(forms.Form):
         low, high = given.get("parameter_low"), given.get("parameter_high")
         if low is not None and high is not None and low > high:
             self.add_error("parameter_low", f"No value is at least {low:g} and at most {high:g}: swap the two.")
+        # An invalid parameter is missing too, but has its own message already.
         elif (low, high) != (None, None) and not given.get("parameter") and "parameter" not in self.errors:
             self.add_error("parameter", "Choose the parameter of the game engine that the values are of.")
         return given
-
-    @property
-    def problems(self) -> list[str]:
-        """Return sentences that name the field, the input and what is valid."""
-        named = {name: field.label or name for name, field in self.fields.items()}
-        return [f"{named[name]}: {message}" for name, messages in self.errors.items() for message in messages]
 
     def get(self, name: str) -> Any:
         """Return the value of a field; None or "" if it is empty."""
@@ -130,6 +142,7 @@ class Filters(forms.Form):
         columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
         given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
         found = visible_to(Run.objects.filter(**given)).order_by()
+        # A search by place would reveal which hidden system a run is on.
         if given.keys() & {"model", "layer", "unit"}:
             found = found.exclude(self.names.are_hidden())
         return found if given else None
@@ -160,6 +173,7 @@ class Filters(forms.Form):
         """Return a filter for observations of this origin, and whose claim is another number. Originals of edits
         keep their origin, generated or external."""
         origin = self.get("origin")
+        # "Original" is a role of an image, the others are stored origins.
         asked = Q(is_original=True) if origin == Origin.ORIGINAL else Q(origin=origin) if origin else Q()
         asked &= Q(differs=True) if self.get("differs") else Q()
         return asked & self._with_parameter() if self.get("parameter") else asked
@@ -167,32 +181,41 @@ class Filters(forms.Form):
     def _with_parameter(self) -> Q:
         """Return a filter for images of the game engine whose parameter lies in the requested range."""
         column = f"parameters__{self.get('parameter')}"
+        # The key comes from the form's choices, so it cannot name another column.
         asked = Q(parameters__isnull=False, **{f"{column}__isnull": False})
         for end, compare in (("parameter_low", "gte"), ("parameter_high", "lte")):
             if self.get(end) is not None:
                 asked &= Q(**{f"{column}__{compare}": self.get(end)})
         return asked
 
-    def choices(self) -> dict[str, Any]:
-        """Return the choices of the form's lists."""
+    def offer(self, sorts: Iterable[str]) -> None:
+        """Fill the lists of the page's form. Its labels need no help."""
         model = self.data.get("model", "")
-        return {
-            "origins": Origin.choices(),
-            "parameters": _PARAMETERS,
-            "models": _with_current(VisionModelRow.objects.values_list("name", flat=True), model),
-            "layers": _with_current(
-                Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
-                self.data.get("layer", ""),
-            ),
-            "owners": _with_current(
-                User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
-                self.data.get("owner", ""),
-            ),
-            "tags": _with_current(
-                Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations)).values_list("name", flat=True),
-                self.data.get("tag", ""),
-            ),
+        in_use = Tag.objects.filter(_is_used(Tag.experiments) | _is_used(Tag.observations))
+        members = User.objects.filter(member__isnull=False).order_by("username")
+        offered = {
+            "model": VisionModelRow.objects.values_list("name", flat=True),
+            "layer": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
+            "owner": members.values_list("username", flat=True),
+            "tag": in_use.values_list("name", flat=True),
         }
+        for name, values in offered.items():
+            listed = _with_current(values, self.data.get(name, ""))
+            choices = [("", "Anybody" if name == "owner" else "Any"), *((each, each) for each in listed)]
+            cast("forms.Select", self.fields[name].widget).choices = choices
+        # Only the widget's: the field still accepts every order, for the other view and old addresses.
+        cast("forms.ChoiceField", self.fields["sort"]).widget.choices = [(name, SORTS[name]) for name in sorts]
+        if not model:
+            self.fields["layer"].widget.attrs["title"] = "Choose a model first"
+        for field in self:
+            field.help_text = ""
+        self["differs"].label = "Claimed another number than was measured"
+
+    @property
+    def more(self) -> list[BoundField]:
+        """The fields that the page shows on request; that of tags only if there are any."""
+        tags = cast("forms.Select", self.fields["tag"].widget).choices
+        return [self[name] for name in MORE if name != "tag" or len(list(tags)) > 1]
 
 
 def _read_field(name: str, row: forms.Field) -> Filter:
@@ -214,7 +237,7 @@ FILTERS = index_filters(*(_read_field(name, row) for name, row in Filters.base_f
 """The form's fields except the order, for the API and exports."""
 
 
-def _in_use(links: Any) -> Exists:
+def _is_used(links: Any) -> Exists:
     """True if a tag is on anything of this kind."""
     return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 

@@ -2,8 +2,7 @@
 with its strongest images.
 
 Every order has an index with all filtered columns, so a page is found without reading rows. If one filter leaves
-few observations, these are gathered and sorted; otherwise the index of the order is walked. Databases often choose
-the other way, so it is barred: an index cannot be used for an expression.
+few observations, these are gathered and sorted; otherwise the index of the order is walked.
 """
 
 from __future__ import annotations
@@ -74,6 +73,7 @@ class GalleryItem:
 def find(filters: Filters, number: int) -> dict[str, Any]:
     """Return a page of the gallery. `common` is true if the words occur in more images than are searched."""
     rows, common, known = select_observations(filters)
+    # Runs know how many images they logged, which spares the count over all rows.
     page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
     items = gallery_items(keys)
@@ -83,11 +83,13 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
 def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     """Return the observations in order, whether the words' results were cut, and their number if the runs' rows
     tell it."""
+    # 1. The filters on observations themselves.
     rows, common, known = visible_to(Observation.objects.filter(filters.on_images())), False, None
     if filters.sorted_by in {"rise", "drop"}:
         rows = rows.filter(change__isnull=False)
+    # 2. Decide whether to gather: any filter that leaves few rows makes sorting them cheaper than a walk.
     runs = filters.runs()
-    gather = _few_in_range(filters)
+    gather = _has_few_in_range(filters)
     if filters.terms:
         keys, common = _find_titled(filters)
         rows, gather = rows.filter(pk__in=keys), True
@@ -96,6 +98,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
         gather = gather or _is_few(rows)
     if filters.get("differs") or filters.get("parameter") or filters.get("origin") == "original":
         gather = gather or _is_few(rows)
+    # 3. The runs: few of their images are gathered, many are compared along the index.
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
         if not gather and logged <= MAX_SORTED:
@@ -106,14 +109,16 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     return rows.order_by(*order(filters.sorted_by, gather)), common, known
 
 
-def _few_in_range(filters: Filters) -> bool:
+def _has_few_in_range(filters: Filters) -> bool:
     """True if the range of activations alone leaves few."""
+    # These orders have an index by activation, which serves the range as well.
     if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
         return False
     return _is_few(Observation.objects.filter(filters.in_range("activation")))
 
 
 def _is_few(rows: QuerySet[Observation]) -> bool:
+    # The slice stops counting as soon as there are too many.
     return rows.order_by()[: MAX_SORTED + 1].count() <= MAX_SORTED
 
 
@@ -123,6 +128,7 @@ def _find_titled(filters: Filters) -> tuple[list[int], bool]:
     scope = finding.SearchScope(
         kind=TextKind.TITLE, **{name: value for name, value in known.items() if value is not None}
     )
+    # One more than is shown tells whether there are more.
     passages, _, whole = finding.find_newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
     keys = SearchText.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
     return [key for key in keys if key], len(passages) > FOUND or not whole
@@ -132,6 +138,7 @@ def _restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> Query
     """Return those of these runs, compared one by one while the index of the order is walked."""
     if not runs:
         return rows.none()
+    # `+ 0` bars the index on runs: the database would gather and sort everything that they logged.
     listed = ",".join(str(int(run)) for run in runs)
     is_listed = RawSQL(f"experiments_observation.run_id + 0 IN ({listed})", [])  # noqa: S611 - integers alone
     return rows.alias(is_listed=is_listed).filter(is_listed=True)
@@ -141,12 +148,14 @@ def order(name: str, gather: bool) -> list[Any]:
     """Return the order; if rows are gathered, as expressions that no index serves."""
     if not gather:
         return list(ORDERS[name])
+    # Databases often walk the index of the order nevertheless, but cannot use it for an expression.
     columns = [(column.removeprefix("-"), column.startswith("-")) for column in ORDERS[name]]
     return [OrderBy(Coalesce(F(column), F(column)), descending=descending) for column, descending in columns]
 
 
 def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
     """Return the observations with these keys, in their order; edits with their originals. Two queries."""
+    # `in_bulk` returns a dictionary, so the order of the keys is restored below.
     rows = Observation.objects.select_related("run", "experiment").only(*SHOWN_FIELDS).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
@@ -154,6 +163,7 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
     for row in ordered:
         run, card, first = row.run, ImageCard.from_row(row), before.get((row.run_id, row.original))
         if row.change is not None:
+            # Only edits have a change; it is part of the card's caption.
             card = replace(card, change=row.change)
         reached = [run.best_activation, row.activation, first.activation if first else None]
         scale = Scale.of(reached, run.exemplar_mean)
@@ -162,8 +172,7 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
 
 
 def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
-    """Group edits that one experiment made of one image into one item, at the position of the first. The image is
-    then not listed by itself as well."""
+    """Group edits that one experiment made of one image into one item, at the position of the first."""
     groups: dict[tuple[int, str], list[GalleryItem]] = {}
     for item in items:
         if item.before:
@@ -171,6 +180,7 @@ def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
     found = []
     for item in items:
         group = groups.get(item.place, [item]) if item.before else [item]
+        # An image that is shown before its edits is not listed by itself as well.
         if group[0] is item and (item.before or (item.row.experiment_id, item.card.image) not in groups):
             scale = Scale.of([each.scale.high for each in group], item.scale.exemplar_mean)
             found.append(replace(item, scale=scale, more=[each.card for each in group[1:]]))
@@ -179,9 +189,11 @@ def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
 
 def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:
     """Return what the edits among these were made from, as their runs first logged it."""
+    # An edit without a change was logged without its original.
     edits = [row for row in rows if row.original and row.change is not None]
     if not edits:
         return {}
+    # Newest first: the first log of an image is the last row, and stays in the dictionary.
     found = Observation.objects.filter(
         run__in={row.run_id for row in edits}, image__in={row.original for row in edits}
     ).order_by("-pk")
@@ -196,6 +208,7 @@ def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
     rows, common = select_experiments(filters)
     page = Page(number, EXPERIMENTS_PER_PAGE, count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
+    # Columns that may hold megabytes, and that the list does not show.
     rows = Experiment.objects.select_related("run").defer("state", "output", "calls", "run__versions").order_by()
     found = rows.in_bulk(keys)
     listed = []
@@ -209,6 +222,7 @@ def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     """Return the experiments in order; by words and origin, those that logged such an image."""
     keys, common = _find_titled(filters) if filters.terms else (None, False)
     rows = visible_to(Experiment.objects.filter(filters.on_experiments(keys)))
+    # The other orders are of single images.
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
     if sort == "strongest":
         rows = rows.filter(best_activation__isnull=False)

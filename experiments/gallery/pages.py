@@ -20,7 +20,7 @@ from experiments.display.parameter_plots import draw_parameters
 from experiments.gallery import observations
 from experiments.gallery.image_plot import draw_uses
 from experiments.gallery.images import FOREVER, find_usage, serve_image, serve_thumbnail
-from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
+from experiments.gallery.lists import LIST_SORTS, MORE, OF_FILES, SORTS, Filters
 from experiments.models import ExportSubject, Image
 from experiments.runs.filter_words import describe_filter
 from workers.record.events import ExperimentEnded
@@ -33,25 +33,21 @@ def index(request: HtmxRequest) -> HttpResponse:
     """Show both views; htmx gets the results alone."""
     filters = Filters(request.GET, SystemNameMasker(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
-    sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
+    filters.offer(LIST_SORTS if view else SORTS)
     context: dict[str, Any] = {
         "filters": filters,
         "view": view,
         "views": VIEWS.items(),
-        "sorts": sorts.items(),
-        "choices": filters.choices(),
-        "rest_open": any(
-            request.GET.get(name)
-            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs", "parameter")
-        ),
-        "words": describe_filter("experiments" if view else "images", _filled_in(filters)),
+        "rest_open": any(request.GET.get(name) for name in MORE),
+        "words": describe_filter("experiments" if view else "images", _list_filled_fields(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
     }
+    # After "back", htmx asks for an address that it no longer has in its cache: it needs the whole page.
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
 
-def _filled_in(filters: Filters) -> dict[str, str]:
+def _list_filled_fields(filters: Filters) -> dict[str, str]:
     return {name: text for name, text in filters.params().items() if name in OF_FILES}
 
 
@@ -70,7 +66,7 @@ def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
 def export(filters: Filters, view: str) -> tuple[str, str]:
     """Return the subject and the query of a file with all results of the filters."""
     what = ExportSubject.EXPERIMENTS if view == "list" else ExportSubject.OBSERVATIONS
-    given = _filled_in(filters)
+    given = _list_filled_fields(filters)
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone
     return str(what), urlencode(given)
@@ -120,6 +116,7 @@ def thumbnail(request: HttpRequest, key: str, size: int) -> HttpResponse:
 def picture(request: HttpRequest, beginning: str) -> HttpResponse:
     """Redirect to the small version of the image whose key begins like this."""
     access.require(request)
+    # Keys are hexadecimal, and "g" comes after "f": a range uses the index in every database.
     known = Image.objects.filter(key__gte=beginning, key__lt=f"{beginning}g") if len(beginning) == BEGINNING else None
     key = known.order_by("key").values_list("key", flat=True).first() if known else None
     if key is None:

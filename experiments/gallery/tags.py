@@ -18,7 +18,7 @@ from experiments.gallery.observations import GalleryItem
 register = template.Library()
 
 ITEM = (
-    '<div class="gallery-item{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
+    '<div class="gallery-item{two}">\n  {cards}\n  <p class="location"><a href="{run}?at={seq}#e{seq}"'
     ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"{card}'
     ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
 )
@@ -28,6 +28,7 @@ ITEM = (
 def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
     """Draw an image, or an edit beside its original, and where it was logged."""
     run, logged, names = item.row.run, item.row.experiment, names_in(context)
+    # Reversed once: the address of the experiment begins with it.
     page = reverse("run", args=[run.pk])
     return format_html(
         ITEM,

@@ -175,4 +175,5 @@ def refresh_catalogue(actor: Actor) -> None:
     """Make a worker check every plug-in again, for example after weights were downloaded."""
     audit.record(actor, Verb.CATALOGUE_ASKED)
     queue.ask_for("write_catalogue")
+    # So that pages show at once that it was asked for
     notify.keep_report("catalogue", "Waiting for a worker", 0, 1, seconds=30)

@@ -17,14 +17,14 @@ from django.utils import timezone
 
 from experiments.core.display_name import person
 from experiments.display.number_format import compact, count_noun, dollars
-from experiments.display.plots import BarSeries, Plot, Shape, draw_bars
+from experiments.display.plots import BarSeries, Plot, PlotShape, draw_bars
 from experiments.models import Review, ReviewState, Run
 from workers.record.statuses import Status
 
 WEEKS = 12
 """Number of weeks, with the current one."""
 CONCLUDED = (Status.CONCLUDED, Status.LIMIT_REACHED)
-SHAPE = Shape(340, 168, 50, 10, 16, 40, 64)
+SHAPE = PlotShape(340, 168, 50, 10, 16, 40, 64)
 MEASURES = (
     ("runs", "Runs concluded", "part-0", lambda value: f"{value:,.0f}"),
     ("tokens", "Tokens", "part-2", compact),
@@ -90,7 +90,7 @@ def _count_runs(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
     """Yield week, user and totals of the runs that ended in that week."""
     tokens = F("prompt_tokens") + F("completion_tokens")
     rows = (
-        _by_week(Run.objects.all(), "ended", starts)
+        _count_by_week(Run.objects.all(), "ended", starts)
         .values_list("week", "owner")
         .annotate(
             runs=Count("pk", filter=Q(status__in=CONCLUDED)),
@@ -105,12 +105,12 @@ def _count_runs(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
 
 def _count_reviews(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
     given = Review.objects.filter(state=ReviewState.SUBMITTED)
-    rows = _by_week(given, "submitted", starts).values_list("week", "reviewer").annotate(Count("pk"))
+    rows = _count_by_week(given, "submitted", starts).values_list("week", "reviewer").annotate(Count("pk"))
     for week, who, count in rows:
         yield week, who, Tally(reviews=count)
 
 
-def _by_week(rows: QuerySet[Any], column: str, starts: Sequence[datetime]) -> QuerySet[Any]:
+def _count_by_week(rows: QuerySet[Any], column: str, starts: Sequence[datetime]) -> QuerySet[Any]:
     """Select the rows of these weeks and annotate each with the index of its `week`."""
     before = [When(**{f"{column}__lt": start}, then=Value(place)) for place, start in enumerate(starts[1:])]
     week = Case(*before, default=Value(len(starts) - 1), output_field=IntegerField())

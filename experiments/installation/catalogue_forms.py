@@ -76,7 +76,7 @@ class AddIndex(forms.Form):
         datasets = Dataset.objects.filter(available=True).defer("broken")
         self._offer("dataset", [(each.key, each.label or each.key) for each in datasets])
         self._offer("model", [(each.name, each.name) for each in models])
-        words = '<span class="mono">{}</span> <span class="quiet">{}</span>'
+        words = '<span class="mono">{}</span> <span class="muted">{}</span>'
         self._offer("layers", [(each.name, format_html(words, each.name, each.units)) for each in layers])
         self.fields["layers"].label = f"Layers of {model.name}" if model else "Layers"
         self.fields["layers"].help_text = "" if layers else "No layers are known."

@@ -105,14 +105,12 @@ def shorten(text: str) -> str:
 def _read_conclusions(runs: Sequence[Run]) -> dict[str, Any]:
     """Return the newest run with a label or statement for its card, and the others as rows."""
     latest = next((run for run in runs if run.labels or run.statement), None)
-    return {"latest": latest, "concluded": [_concluded_run(run) for run in runs if run is not latest]}
+    return {"latest": latest, "concluded": [_describe_concluded_run(run) for run in runs if run is not latest]}
 
 
-def _concluded_run(run: Run) -> dict[str, Any]:
-    """Return a run, the scale of its activations, and its strongest images without repeats.
-
-    A query for each run uses its index and is cheaper than one query for all.
-    """
+def _describe_concluded_run(run: Run) -> dict[str, Any]:
+    """Return a run, the scale of its activations, and its strongest images without repeats."""
+    # A query for each run uses its index, and is cheaper than one query for all
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
     found: dict[str, Observation] = {}
     for row in rows[: 3 * PICTURES]:  # one image may have been logged again and again

@@ -83,24 +83,24 @@ class NewAutoencoder(forms.Form):
 
     @cached_property
     def models(self) -> list[VisionModelRow]:
-        """The available models that are not auto-encoders themselves."""
+        """Return the available models that are not auto-encoders themselves."""
         return list(VisionModelRow.objects.filter(available=True, base="", layers__isnull=False).distinct())
 
     @cached_property
     def chosen_model(self) -> VisionModelRow | None:
-        """The model that the form names, else toybox, else the first."""
+        """Return the model that the form names, else toybox, else the first."""
         there = {each.name: each for each in self.models}
         return there.get(self._value("model")) or there.get(compatibility.TOYBOX) or next(iter(there.values()), None)
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """The layers of the chosen model."""
+        """Return the layers of the chosen model."""
         model = self.chosen_model
         return list(model.layers.select_related("model").defer("names")) if model else []
 
     @cached_property
     def chosen_layer(self) -> Layer | None:
-        """The layer that the form names, else the last one before the outputs."""
+        """Return the layer that the form names, else the last one before the outputs."""
         layers = self.layers
         inner = [each for each in layers if each.kind not in _OUTPUTS] or layers
         return next((each for each in layers if each.name == self._value("layer")), next(reversed(inner), None))
@@ -122,5 +122,5 @@ class NewAutoencoder(forms.Form):
 
     @property
     def wishes(self) -> list[SparseWish]:
-        """What a valid form asks for: one auto-encoder for each k."""
+        """Return what a valid form asks for: one auto-encoder for each k."""
         return [SparseWish(**self.cleaned_data | {"k": k}) for k in self.cleaned_data["k"]]

@@ -25,6 +25,7 @@ _NEVER = "f" * 64
 
 def probe() -> dict[str, str]:
     """Return for each part why it is not ready; "" if it is. Takes about `PATIENCE` seconds at most."""
+    # Not as a context, whose end would wait for a check that hangs
     pool = ThreadPoolExecutor(len(_PARTS), thread_name_prefix="probe")
     asked = {name: pool.submit(_try, ask) for name, ask in _PARTS.items()}
     found = {}
@@ -33,6 +34,7 @@ def probe() -> dict[str, str]:
             found[name] = answer.result(PATIENCE)
         except TimeoutError:
             found[name] = f"It has not answered within {PATIENCE:g} s."
+    # A part that hangs must not hold up the answer.
     pool.shutdown(wait=False, cancel_futures=True)
     return found
 

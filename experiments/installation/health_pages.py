@@ -1,6 +1,6 @@
-"""What watches the installation asks: whether the web process answers, whether all that it needs does, and `/metrics`.
+"""Health checks and `/metrics`: whether the web process answers, and whether all that it needs does.
 
-The first two need no account, and strangers are told no reason; figures need the token of the settings, or an admin.
+The checks need no account, and tell strangers no reason. Metrics need the token of the settings, or an admin.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures; for others there is nothing here."""
+    """Return the metrics. Raises Http404 for those who may not read them."""
     if not _may_read(request):
         raise Http404("There is nothing here.")
     return HttpResponse(write_metrics(), content_type=_KIND)
@@ -56,5 +56,6 @@ def _may_read(request: HttpRequest) -> bool:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     token = settings.METRICS_TOKEN
     if token and scheme.lower() == "bearer":
+        # In constant time, so that its duration does not reveal how much of a token is right
         return constant_time_compare(given.strip(), token)
     return access.role_in(request) == Role.ADMIN

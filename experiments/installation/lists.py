@@ -28,7 +28,7 @@ from experiments.models import (
 
 MAX_JOBS = 6
 """Maximum number of jobs on a page, newest first."""
-BROKEN_SHOWN = 50
+MAX_BROKEN = 50
 """Maximum number of unreadable files that a page names. The rest is counted."""
 
 
@@ -72,7 +72,7 @@ class ListedDataset:
         self.indexed: dict[str, list[Layer]] = {}
         for index in row.indexes.all():
             self.indexed.setdefault(index.layer.model.name, []).append(index.layer)
-        self.broken = row.broken[:BROKEN_SHOWN]
+        self.broken = row.broken[:MAX_BROKEN]
         self.more_broken = max(0, row.broken_count - len(self.broken))
 
 

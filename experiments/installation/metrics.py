@@ -33,6 +33,7 @@ _TYPES = frozenset({"counter", "histogram", "gauge"})
 
 def write_metrics() -> bytes:
     """Return the current metrics in Prometheus' text format."""
+    # A registry of its own for each scrape; without `auto_describe`, which would collect once more.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Installation())
     return generate_latest(registry)
@@ -51,6 +52,7 @@ class _Installation(Collector):
 def _count_runs() -> Iterator[Metric]:
     runs = GaugeMetricFamily("maia_runs", "Runs, by status.", labels=["status"])
     counted = dict(Run.objects.order_by().values_list("status").annotate(count=Count("pk")))
+    # Statuses without runs too: a missing series looks like an outage.
     for status in Status:
         runs.add_metric([status.value], counted.get(status.value, 0))
     yield runs
@@ -68,6 +70,7 @@ def _describe_queue() -> Iterator[Metric]:
     waits: dict[int, float] = defaultdict(float)
     runs: dict[int, int] = defaultdict(int)
     for line in waiting.lines:
+        # A person may have several queues: one for each sweep.
         waits[line.run_queue.owner_id] = max(waits[line.run_queue.owner_id], line.waited or 0.0)
         runs[line.run_queue.owner_id] += line.queued + line.under_way
     for person, seconds in waits.items():

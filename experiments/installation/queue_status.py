@@ -60,12 +60,12 @@ class WaitingLine:
 
     @property
     def waited(self) -> float | None:
-        """Seconds since `since`."""
+        """Return the seconds since `since`."""
         return None if self.since is None else max(0.0, (timezone.now() - self.since).total_seconds())
 
     @property
     def most_wanted(self) -> Sequence[tuple[str, int]]:
-        """The models that most of its runs need."""
+        """Return the models that most of its runs need."""
         return sorted(self.models.items(), key=lambda each: (-each[1], each[0]))[:MAX_MODELS]
 
     @property
@@ -74,7 +74,7 @@ class WaitingLine:
 
     @property
     def closed(self) -> str:
-        """Why workers start none of its runs, in short; "" if they do."""
+        """Explain in short why workers start none of its runs; "" if they do."""
         if self.run_queue.enabled:
             return ""
         if self.run_queue.sweep is None or self.run_queue.sweep.status == SweepStatus.RUNNING:
@@ -84,7 +84,7 @@ class WaitingLine:
 
     @property
     def reason(self) -> str:
-        """Why workers start none of its runs, in full."""
+        """Explain in full why workers start none of its runs."""
         return self.run_queue.sweep.reason if self.run_queue.sweep and not self.run_queue.enabled else ""
 
 
@@ -110,7 +110,7 @@ class Waiting:
 
     @property
     def waited(self) -> float | None:
-        """Seconds of the longest wait among open lines."""
+        """Return the seconds of the longest wait among open lines."""
         return max((each.waited for each in self.lines if each.waited is not None and not each.closed), default=None)
 
     @property
@@ -165,7 +165,7 @@ def _count_active() -> QuerySet[Any, Any]:
 
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:
-    """Sort key of the order of turns: open lines first, people before sweeps, then the least recently served."""
+    """Return the sort key of the order of turns: open lines first, people before sweeps, the least recently served."""
     return (
         not line.run_queue.enabled,
         line.run_queue.sweep_id is not None,

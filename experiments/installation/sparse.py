@@ -1,4 +1,4 @@
-"""Checks a request to train a sparse auto-encoder, as far as possible without a worker."""
+"""Check a request to train a sparse auto-encoder, as far as possible without a worker."""
 
 from __future__ import annotations
 

@@ -33,11 +33,13 @@ def answer(actor: Actor, kind: str, pk: int, item_id: int, said: str, seconds: f
     item = desk.find_item(item_id)
     if item is None:
         raise StateConflict(f"This {desk.ITEM} does not belong to this {desk.NOUN}.")
+    # The time comes from the browser's clock, so it may be anything.
     plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS
     same, new = desk.keep(actor.person, item, said, seconds if plausible else None)
     if not same:
         words = f"You have already judged this {desk.ITEM}. Undo removes your last answer."
         raise StateConflict(words)
+    # A repeated request must not be recorded twice, nor resume a check twice.
     if new:
         audit.record(actor, desk.GIVEN, item, **{desk.NOUN: pk})
         desk.follow(item)
@@ -51,6 +53,7 @@ def undo(actor: Actor, kind: str, pk: int) -> bool:
     if (last := desk.find_last(actor.person)) is None:
         return False
     given, item = last
+    # Before the deletion, of the item, which stays.
     audit.record(actor, desk.UNDONE, item, **{desk.NOUN: pk})
     given.delete()
     desk.follow(None)
@@ -62,4 +65,5 @@ def close(actor: Actor, kind: str, pk: int) -> None:
     """Close judging. Raises PermissionDenied for a role that is too low, StateConflict if it is closed already or
     too early."""
     actor.require(DESKS[kind].CLOSES)
+    # The lock waits for answers that are being stored.
     DESKS[kind].lock_open(pk).close(actor)

@@ -1,4 +1,4 @@
-"""Exports all answers of a desk as CSV, including items without an answer."""
+"""Export all answers of a desk as CSV, including items without an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def send_answers(desk: Desk) -> HttpResponse:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([cell(name) for name in desk.COLUMNS])
+    # `cell` disarms texts that a spreadsheet would run as a formula.
     writer.writerows([cell(each) for each in row] for row in desk.list_rows())
+    # With a byte order mark: without it, Excel reads UTF-8 as the local encoding.
     response = HttpResponse(out.getvalue().encode("utf-8-sig"), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-{desk.NOUN}-{desk.row.pk}-answers.csv"'
     # Names in the file are user input: no browser may guess that it is HTML

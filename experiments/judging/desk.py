@@ -26,19 +26,19 @@ class Item(Protocol):
     def pk(self) -> int: ...
     @property
     def labels(self) -> Sequence[str]:
-        """The labels in the order in which the page shows them."""
+        """Return the labels in the order in which the page shows them."""
 
     @property
     def truth(self) -> str:
-        """What a synthetic neuron was built to respond to; "" if images show it instead."""
+        """Return what a synthetic neuron was built to respond to; "" if images show it instead."""
 
     @property
     def images(self) -> Sequence[str]:
-        """URLs for scripts; exemplars are masked."""
+        """Return URLs for scripts; exemplars are masked."""
 
     @property
     def whole_images(self) -> Sequence[str]:
-        """URLs of the same exemplars without masks."""
+        """Return URLs of the same exemplars without masks."""
 
 
 class Desk(Protocol):

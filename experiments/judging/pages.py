@@ -16,6 +16,7 @@ from experiments.judging import actions, answers_csv
 from experiments.judging.desk import DESKS, Desk, find_desk
 from experiments.models import Role
 
+# A page holds `AHEAD` items; more in a request are not from our script.
 HELD = 50
 """Maximum number of items that a page may say it holds."""
 
@@ -32,6 +33,7 @@ def judge(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Show the next item with the following ones loaded but hidden, or a summary if this person has judged all."""
     user = access.require(request, Role.REVIEWER)
     desk = _get_desk(kind, pk)
+    # The row's own page shows the result.
     if not desk.is_open:
         return redirect(desk.row)
     done, total = desk.count_progress(user)
@@ -57,6 +59,7 @@ def answer(request: HtmxRequest, kind: str, pk: int) -> HttpResponse:
         actions.answer(actor, kind, pk, item, sent.get("answer", ""), seconds)
     except ActionRefused as refusal:
         if scripted:
+            # Plain text: the script shows it as a message.
             return HttpResponse(str(refusal), status=409, content_type="text/plain; charset=utf-8")
         messages.error(request, str(refusal))
     if not scripted:
@@ -83,6 +86,7 @@ def undo(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @require_POST
 def close(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Close judging. A trial then reveals whose labels are whose; a check is computed from the images judged so far."""
+    # An unknown kind is answered with 404 below, for any role.
     actor = Actor.of(request, DESKS[kind].CLOSES if kind in DESKS else Role.VIEWER)
     desk = _get_desk(kind, pk)
     try:

@@ -1,4 +1,4 @@
-"""Lists what waits for judges: open trials, and label checks that ask people about images."""
+"""List what waits for judges: open trials, and label checks that ask people about images."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ class OpenDesk:
 
     @property
     def desk(self) -> str:
-        """URL of its judging page."""
+        """Return the URL of its judging page."""
         return reverse("judging", args=[self.kind, self.pk])
 
 
 def list_waiting(user: User, *, only_left: bool = False) -> list[OpenDesk]:
     """List open desks, trials before checks, newest first. `only_left` drops those that this person has finished."""
+    # A trial that wants no human judges is judged by models alone.
     rows = trials(user).filter(closed=None).exclude(judges_wanted=0)
     found = [
         *(
@@ -55,4 +56,5 @@ def list_waiting(user: User, *, only_left: bool = False) -> list[OpenDesk]:
             for row, total, left in list_asking(user, MAX_ROWS)
         ),
     ]
+    # Checks are filtered here, since the database does not count what one person has left of them.
     return [each for each in found if each.left or not only_left]

@@ -32,7 +32,7 @@ def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCh
         raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
     method = requests.choose_method(unit.layer.model.name, people=people)
     check = requests.request_check(unit, words, method)
-    # Q(label_check__split=""), text=text) | Checks without a split are outdated, see `requests`
+    # Checks without a split are outdated, see `requests`
     unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
     audit.record(actor, Verb.LABEL_CHECKED, check)
     return check
@@ -76,7 +76,7 @@ def finish_asking(actor: Actor, check_id: int) -> None:
     if not judged:
         raise StateConflict("No natural image has been judged yet, so there is nothing to measure.")
     audit.record(actor, Verb.JUDGING_FINISHED, check, judged=judged)
-    go_on(check)
+    resume_check(check)
 
 
 def lock_asking(pk: int) -> LabelCheck:
@@ -88,12 +88,12 @@ def lock_asking(pk: int) -> LabelCheck:
     return check
 
 
-def say_how_far(check: LabelCheck) -> None:
+def update_progress_message(check: LabelCheck) -> None:
     """Update the check's message about how many images are judged."""
     LabelCheck.objects.filter(pk=check.pk, status=CheckStatus.UNFINISHED).update(reason=describe_waiting(check))
 
 
-def go_on(check: LabelCheck) -> None:
+def resume_check(check: LabelCheck) -> None:
     """Resume a check with people's answers."""
     check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
     check.save(update_fields=["status", "reason", "waits_for_people"])

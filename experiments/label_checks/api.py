@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from ninja import Field, Query, Router, Status
+from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, binary, find
+from experiments.api.fields import Body, Id, RowNumber, RowOut, binary, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import SystemNameMasker
@@ -106,23 +107,16 @@ def _describe(row: LabelCheck, names: SystemNameMasker) -> dict[str, Any]:
     }
 
 
+@with_filters(lists.FILTERS)
+class CheckFilters(Schema):
+    """The filters of label checks."""
+
+
 @router.get("/checks", response=ListPage[CheckOut], summary="List label checks")
-def list_label_checks(
-    request: HttpRequest,
-    paging: Query[Paging],
-    status: CheckState | None = None,
-    model: Words = "",
-    layer: Words = "",
-    unit: Number | None = None,
-    run: RowNumber | None = None,
-) -> ListPage[CheckOut]:
+def list_label_checks(request: HttpRequest, filters: Query[CheckFilters], paging: Query[Paging]) -> ListPage[CheckOut]:
     """Newest first. With `run`, all checks of its conclusion."""
-    user = authorize(request)
-    names = SystemNameMasker(user)
-    numbers = {"unit": unit, "run": run}
-    chosen = {"status": status or "", "model": model, "layer": layer}
-    chosen |= {name: str(number) for name, number in numbers.items() if number is not None}
-    rows = lists.list_checks(chosen, names)
+    names = SystemNameMasker(authorize(request))
+    rows = lists.checks_from(read_filters(filters), names).require_sense()
     return page(request, rows, ["-pk"], paging, lambda row: CheckOut(**_describe(row, names)))
 
 
@@ -155,7 +149,7 @@ def _shape(row: LabelCheck, names: SystemNameMasker, *, full: bool = False) -> C
 
 
 def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
-    """Return the result without the other tests, which have a field of their own."""
+    """Return the result without the other tests, which another field holds."""
     told = dict(encode(natural))
     told.pop("other_tests", None)
     return told

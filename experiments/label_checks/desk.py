@@ -89,14 +89,11 @@ class CheckDesk:
         return [QuestionView(row.pk, self.row.pk, self.row.text) for row in rows]
 
     def list_pending(self, user: User) -> list[ConceptQuestion]:
-        """Return images that need answers and that this person has not judged, in the order of display.
-
-        Images with the fewest answers come first, otherwise in random order per person. Two people at once seldom get
-        the same image, and the judged images are always a random sample, on which the worker relies
-        (`workers/jobs/label_checks/people.py`).
-        """
+        """Return images that need answers and that this person has not judged, in the order of display."""
         done = ConceptAnswer.objects.filter(question__label_check=self.row, user=user).values("question")
         rows = list(list_open(self.row).exclude(pk__in=done))
+        # Fewest answers first, then in random order per person: two people at once seldom get the same image, and the
+        # judged images are always a random sample, on which `workers/jobs/label_checks/people.py` relies
         return sorted(rows, key=lambda row: (row.said, _draw_lot(user, row)))  # type: ignore[attr-defined]
 
     def count_progress(self, user: User) -> tuple[int, int]:
@@ -127,9 +124,9 @@ class CheckDesk:
     def follow(self, item: ConceptQuestion | None) -> None:
         """Resume the check after the last missing answer."""
         if item is not None and not list_open(self.row).exists():
-            actions.go_on(self.row)
+            actions.resume_check(self.row)
         else:
-            actions.say_how_far(self.row)
+            actions.update_progress_message(self.row)
 
     def close(self, actor: Actor) -> None:
         actions.finish_asking(actor, self.row.pk)
@@ -160,12 +157,12 @@ def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
 
 
 def _count_left(answers: Sequence[tuple[int, int]], wanted: int) -> tuple[int, int]:
-    """`answers` holds, for each image, the number of answers and of this person's answers."""
+    """Return (images, images left for this person). `answers` holds for each image all answers and this person's."""
     return len(answers), sum(count < wanted and not own for count, own in answers)
 
 
 def _list_answers(check: LabelCheck) -> Iterator[Sequence[Any]]:
-    """A row for each answer; one with empty columns for an image without any."""
+    """Yield a row for each answer; for an image without any, one with empty columns."""
     for question in check.questions.prefetch_related("answers__user"):
         known = _question_cells(check, question)
         for cells in [_answer_cells(each) for each in question.answers.all()] or [[None] * 4]:

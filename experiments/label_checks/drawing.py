@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots import Axis, Plot, Shape, Text, fit_axis
+from experiments.display.plots import Axis, Plot, PlotShape, Text, fit_axis
 from workers.record.figures import figure
 from workers.record.label_checks import NaturalResult
 
@@ -59,7 +59,7 @@ def _mean(values: Sequence[float]) -> float | None:
 def _draw_histogram(
     rows: Sequence[tuple[float, float, int, int]], described: int, others: int, low: float, high: float
 ) -> Plot:
-    shape = Shape(720, 240, 52, 18, 26, 26)
+    shape = PlotShape(720, 240, 52, 18, 26, 26)
     # Shares, because there are far more other images than described ones
     shares = [(up / max(described, 1), down / max(others, 1)) for *_, up, down in rows]
     most = max(max(pair) for pair in shares) or 1.0
@@ -85,7 +85,7 @@ def draw_sweep(points: Sequence[tuple[float, float]], threshold: float) -> Plot 
     known = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and abs(x) < 1e6]
     if len(known) < 2:
         return None
-    shape = Shape(470, 200, 46, 14, 22, 44)
+    shape = PlotShape(470, 200, 46, 14, 22, 44)
     plot = Plot(
         shape,
         fit_axis([x for x, _ in known], shape.left, shape.edge, lines=5),

@@ -156,7 +156,7 @@ def _read_cards(found: CheckResult) -> dict[str, list[ImageCard]]:
 def _cards(images: Iterable[CheckImage], origin: str) -> list[ImageCard]:
     return [
         ImageCard(
-            each.prompt or _say(each.expected),
+            each.prompt or _describe_expected(each.expected),
             each.activation,
             each.image,
             each.masked if is_key(each.masked) else each.image,
@@ -170,7 +170,7 @@ def _cards(images: Iterable[CheckImage], origin: str) -> list[ImageCard]:
     ]
 
 
-def _say(expected: float) -> str:
+def _describe_expected(expected: float) -> str:
     if expected >= 0.5:
         return "Described by the label" if expected >= 1 else f"Described by the label, says the judge ({expected:.2f})"
     return "Not described by the label" if expected <= 0 else f"Not described, says the judge ({expected:.2f})"

@@ -52,7 +52,7 @@ def list_fuzzing(found: FuzzingResult | None) -> list[LabelTestRow]:
         return []
     says = (
         "Of the top images the judge sees a marked part: how often it is right about whether the unit responds there. "
-        f"{FUZZING_BLIND}{_tell_parts(found)}"
+        f"{FUZZING_BLIND}{_describe_parts(found)}"
     )
     row = LabelTestRow("Fuzzing, balanced accuracy", says, found.balanced_accuracy, figure(DETECTION_CHANCE))
     if found.balanced_accuracy.value is None:
@@ -94,7 +94,7 @@ def _name_units(neighbours: tuple[NeighbourUnit, ...]) -> str:
     return f": {named}" if named else ""
 
 
-def _tell_parts(found: FuzzingResult) -> str:
+def _describe_parts(found: FuzzingResult) -> str:
     parts = []
     if found.dimmed:
         parts.append(" The judge saw whole images with the rest dimmed, so the surroundings may influence it.")

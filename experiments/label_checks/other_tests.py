@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots import Axis, Plot, PlotLine, PlotTable, Shape
+from experiments.display.plots import Axis, Plot, PlotLine, PlotShape, PlotTable
 from experiments.label_checks.hard_tests import LabelTestRow, list_alike, list_fuzzing, list_neighbours
 from workers.record.estimates import Estimate
 from workers.record.figures import EN_DASH, figure
@@ -154,7 +154,7 @@ def _draw_deciles(found: DetectionResult) -> Plot | None:
     # One point is no curve
     if len(known) < 2:
         return None
-    shape = Shape(470, 210, 46, 14, 24, 44)
+    shape = PlotShape(470, 210, 46, 14, 24, 44)
     plot = Plot(
         shape,
         Axis(0.5, TENTHS + 0.5, shape.left, shape.edge, 1),

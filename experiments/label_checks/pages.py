@@ -16,9 +16,11 @@ from experiments.core.audit import Verb, list_authors
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import add_refusal
 from experiments.display.label_checks import HEAVY
 from experiments.label_checks import actions, lists
 from experiments.label_checks.evidence import read_evidence
+from experiments.label_checks.forms import StartCheck
 from experiments.label_checks.questions import (
     MAX_JUDGES,
     count_answers,
@@ -101,7 +103,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
     actor = Actor.of(request, actions.STARTS)
     of_run, of_label = _find_subject(run, label)
     names = SystemNameMasker(actor.person)
-    problem = ""
+    form = StartCheck(request.POST if request.method == "POST" else None)
     if request.method == "POST":
         try:
             if of_run is not None:
@@ -109,19 +111,16 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
             assert of_label is not None
             return redirect(actions.check_label(actor, _unit_of(of_label), of_label.text, _read_people(request.POST)))
         except ActionRefused as refusal:
-            problem = str(refusal)
+            add_refusal(form, refusal)
     context = {
         "breadcrumbs": [("Check a label", request.path)],
         "run": of_run,
         "label": of_label,
         "labels": of_run.labels if of_run else [of_label.text] if of_label else [],
         "called": _name_subject(of_run, of_label, names),
-        "problem": problem,
-        "most_judges": MAX_JUDGES,
-        "judge": request.POST.get("judge", ""),
-        "judges": request.POST.get("judges", "1"),
+        "form": form,
     }
-    return render(request, "label_checks/check_new.html", context, status=400 if problem else 200)
+    return render(request, "label_checks/check_new.html", context, status=400 if form.errors else 200)
 
 
 def _read_people(given: QueryDict) -> int:

@@ -71,7 +71,7 @@ def choose_method(
 
     `people` is the number of judges per image if people judge, 0 for the default judge.
     """
-    fitting = compatibility.fitting(model)
+    fitting = compatibility.find_matching_plugins(model)
     images = dataset or fitting["dataset"]
     # Scenes of toybox list what they show
     toys = compatibility.is_toybox(model)
@@ -153,7 +153,7 @@ def is_wanted(run: Run) -> bool:
     return bool(run.options.get("label_check", settings.LABEL_CHECK))
 
 
-def spend(check: LabelCheck, prompt_tokens: int, completion_tokens: int, cost: float) -> None:
+def add_usage(check: LabelCheck, prompt_tokens: int, completion_tokens: int, cost: float) -> None:
     """Add the usage of a reply."""
     LabelCheck.objects.filter(pk=check.pk).update(
         prompt_tokens=F("prompt_tokens") + prompt_tokens,

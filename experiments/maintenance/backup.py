@@ -59,6 +59,7 @@ def write_backup(path: Path, progress: Progress, *, images: bool = True) -> Mani
         try:
             made = _fill(file, progress, images=images)
             file.flush()
+            # On disk before it gets its name: no crash leaves a cut file that looks complete
             os.fsync(file.fileno())
             part.rename(path)
         except BaseException:
@@ -85,6 +86,7 @@ def _fill(file: IO[bytes], progress: Progress, *, images: bool) -> Manifest:
                 FORMAT, VERSION, code_version.newest_migration(), timezone.now().isoformat(), code_version.fingerprint()
             )
             hashes[HEAD] = _add(tar, HEAD, json.dumps(asdict(head)).encode())
+            # Of the same moment as the rows
             keys = list(Image.objects.order_by("key").values_list("key", flat=True)) if images else []
             for done, model in enumerate(tables, 1):
                 name = str(model._meta.db_table)
@@ -103,6 +105,7 @@ def _freeze_rows() -> Iterator[None]:
     if connection.vendor == "postgresql":
         with transaction.atomic():
             with connection.cursor() as cursor:
+                # By default, each query of PostgreSQL sees what others have committed before it.
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
         return
@@ -120,6 +123,7 @@ def _add_table(tar: tarfile.TarFile, model: type[Model]) -> tuple[int, str]:
     """Add the rows of a table. Return their number, and the hash of the member."""
     count = 0
     with tempfile.TemporaryFile() as spool:
+        # Without a time, so that the same rows give the same bytes
         with gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=5, mtime=0) as lines:
             lines.write(json.dumps(columns_of(model)).encode() + b"\n")
             for row in read_rows(model):

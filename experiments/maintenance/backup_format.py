@@ -103,6 +103,7 @@ def hold_lock() -> Iterator[None]:
     busy = "A backup, or manage.py prune, is under way here: try again when it is done."
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
+            # The lock belongs to the connection, so a process that is killed leaves none.
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
             if not cursor.fetchone()[0]:
                 raise BackupError(busy)

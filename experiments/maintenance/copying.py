@@ -57,11 +57,13 @@ def copy(progress: Progress, *, back: bool = False) -> Copied:
     """
     bucket, folder = find_bucket(), WholeFileStorage(settings.MEDIA_ROOT)
     source, target, names = (bucket, folder, _list_bucket) if back else (folder, bucket, _list_folder)
+    # By name alone: the bytes under a name never change.
     there = {name for name, _ in (_list_folder if back else _list_bucket)()}
     sizes = dict(names())
     wanted = sorted(sizes.keys() - there)
     copied = Copied(there=len(sizes) - len(wanted))
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="copy") as pool:
+        # In portions: the pool would else hold all files, and could not be stopped.
         for start in range(0, len(wanted), _AT_ONCE):
             for name in pool.map(_copier(source, target), wanted[start : start + _AT_ONCE]):
                 copied.files += 1
@@ -98,6 +100,7 @@ def try_out() -> list[str]:
     first, second = b"first", b"second"
     bucket.ask()
     bucket.save(name, ContentFile(first))
+    # The second write must change nothing
     bucket.save(name, ContentFile(second))
     with bucket.open(name) as file:
         kept = file.read()

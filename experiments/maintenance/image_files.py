@@ -40,6 +40,7 @@ class Orphans:
 def check_images(key_of: KeyOf, progress: Progress, sample: int | None = None) -> Iterator[Finding]:
     """Yield problems with the files of all images, or of a random `sample`."""
     if isinstance(kept := storages["default"], Bucket):
+        # A cached copy would hide that the file is gone
         kept.look_past_cache()
     total = Image.objects.count()
     wanted, done = total if sample is None else min(sample, total), 0
@@ -56,6 +57,7 @@ def _list_chunks(wanted: int, *, is_sample: bool) -> Iterator[list[tuple[str, bo
     first = start = secrets.token_hex(32) if is_sample else ""
     wrapped = not is_sample
     while wanted > 0:
+        # From a random key to the last one, then from the first one up to it
         rows = Image.objects.filter(key__gt=start)
         if is_sample and wrapped:
             rows = rows.filter(key__lte=first)
@@ -106,6 +108,7 @@ def explain_data(key_of: KeyOf, key: str, data: bytes) -> str:
 def count_orphans(progress: Progress) -> Orphans:
     """Count orphans by going through the store."""
     files = 0
+    # Files lie under the first two digits of their key.
     folders = sorted(each for each in _list_folders() if len(each) == 2)
     for done, folder in enumerate(folders, 1):
         progress("Looking for orphans", done, len(folders))

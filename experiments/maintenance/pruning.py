@@ -56,16 +56,19 @@ def prune(days: float, progress: Progress, *, dry: bool) -> Pruned:
     now = timezone.now()
     before = now - timedelta(days=days)
     with hold_lock():
+        # 1. Images that nothing refers to, with and without a mark.
         unused = _list_unused(before, progress)
         marks = set(Image.objects.exclude(unused_since=None).values_list("key", flat=True))
         past = set(Image.objects.filter(unused_since__lt=now - GRACE).values_list("key", flat=True))
         due = [key for key in unused if key in past]
         fresh = [key for key in unused if key not in marks]
+        # 2. Mark, unmark, remove. Sizes first: afterwards the files are gone.
         size = sum(_size_of(key) for key in due)
         if not dry:
             _mark(fresh, now)
             _unmark(marks - set(unused))
             due = _remove(due, now, progress)
+        # 3. Everything else.
         files = _prune_files(before, dry=dry)
         drafts = _prune_drafts(before, dry=dry)
         deliveries = _prune_deliveries(before, dry=dry)
@@ -84,7 +87,9 @@ def _list_unused(before: datetime, progress: Progress) -> list[str]:
     links: dict[str, tuple[str, ...]] = {}
     for key, *others in Image.objects.exclude(raw="", original="").values_list("key", "raw", "original"):
         links[key] = tuple(filter(None, others))
+    # What younger images were made from stays with them
     young = set(Image.objects.filter(created__gte=before).values_list("key", flat=True))
+    # Follow the links: what an image in use was made from is in use as well.
     waiting = list((used | young) & links.keys())
     while waiting:
         for key in links.get(waiting.pop(), ()):
@@ -108,6 +113,7 @@ def _list_sources() -> Iterator[tuple[type[models.Model], list[str]]]:
 def _may_hold_key(column: models.Field[object, object]) -> bool:
     if isinstance(column, models.ForeignKey):
         return column.related_model is Image
+    # Shorter columns cannot hold a key
     return isinstance(column, _TEXTS) and not 0 < (getattr(column, "max_length", None) or 0) < 64
 
 
@@ -159,6 +165,7 @@ def _prune_files(before: datetime, *, dry: bool) -> int:
     if not isinstance(kept, WholeFileStorage):
         return 0
     root, count = Path(kept.location), 0
+    # Never younger than the grace period: a file is stored before its row.
     old = min(before, timezone.now() - GRACE).timestamp()
     paths = [path for path in root.glob("??/*.png") if is_key(_key_of(path)) and path.stat().st_mtime < old]
     for some in split(paths, _AT_ONCE):

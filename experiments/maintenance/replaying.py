@@ -65,6 +65,7 @@ def check_run(key: int) -> list[Finding]:
         if row is None:
             return []
         found = _Replay(row).compare()
+        # What looks wrong may be a run that continued meanwhile
         if not found or Run.objects.filter(pk=key, last_seq=row.last_seq).exists():
             break
     return found
@@ -75,6 +76,7 @@ class _Replay:
 
     def __init__(self, row: Run) -> None:
         self.row = row
+        # An unsaved run: the projections change it in memory alone.
         self.run = Run(**{name: getattr(row, name) for name in _ASKED})
         self.rows = _Rows(self.run)
         self.replies: dict[int, int] = {}
@@ -122,13 +124,15 @@ class _Replay:
         for key in _list_images(event.content):
             self.keys.setdefault(key, event.seq)
         try:
-            projections.keep(self.run, event, b"", self.rows)
+            # An empty state: it is stored beside the events and cannot follow from them.
+            projections.update_rows(self.run, event, b"", self.rows)
         except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
             return f"it does not fit what stands before it: {error}."
         return ""
 
     def _compare_run(self) -> Iterator[Finding]:
         changed = self.row.events.filter(kind="limits").exists()
+        # Without such an event the limits are those of the query, which no event contains.
         columns = _RUN if changed else tuple(name for name in _RUN if name != "limits")
         yield from self._differences("the run", self.run, self.row, columns, self.row.last_seq)
         # A worker that claims a run records this only in the run's row.
@@ -207,6 +211,7 @@ def _list_images(payload: Payload) -> Iterator[str]:
 def _is_same(due: Any, there: Any) -> bool:
     """True if two values of a column are equal, up to the precision of JSON and floats."""
     if isinstance(due, float) and isinstance(there, float | int):
+        # Sums of floats depend on the order of the additions.
         return math.isclose(due, there, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(due) and math.isnan(there))
     if isinstance(due, dict | list | tuple):
         return bool(json.loads(json.dumps(due)) == there)

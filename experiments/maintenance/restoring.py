@@ -73,6 +73,7 @@ def restore_backup(path: Path, progress: Progress, key_of: KeyOf) -> Restored:
         left_out = _write_images(tar, manifest, progress, key_of)
         try:
             with transaction.atomic():
+                # Once more, since work may have begun meanwhile
                 _refuse_full_database()
                 _write_tables(tar, manifest, progress)
         except DatabaseError as error:
@@ -132,6 +133,7 @@ def _list_members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
             raise BackupError(f"{name!r} is no ordinary file.")
         if IMAGES.fullmatch(name) and member.size > IMAGE:
             raise BackupError(f"{name} has {member.size:,} bytes, at most {IMAGE:,} are possible.")
+        # Two members of one name: one was checked, and the other could be read.
         if members.setdefault(name, member) is not member:
             raise BackupError(f"{name!r} is in the file twice.")
     return members
@@ -238,6 +240,7 @@ def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[bytes]:
     if columns != columns_of(model):
         raise BackupError(f"The columns of {name} are others in the file than here.")
     for number in itertools.count(1):
+        # One byte more than allowed tells that a line is too long, without reading all of it.
         line = lines.readline(LINE + 1)
         if not line:
             return

@@ -42,6 +42,7 @@ def read_rows(model: type[Model]) -> Iterator[list[Any]]:
     fields = model._meta.local_concrete_fields
     texts = {f"text_of_{each.attname}": Cast(each.attname, TextField()) for each in fields if _is_json(each)}
     names = [f"text_of_{each.attname}" if _is_json(each) else each.attname for each in fields]
+    # The base manager: others leave rows out.
     rows = model._base_manager.order_by("pk").annotate(**texts).values_list(*names)
     for row in rows.iterator(chunk_size=AT_ONCE):
         yield [_encode(value) for value in row]
@@ -65,14 +66,16 @@ def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)
         if model is SearchText:
+            # Rows inserted by SQL send no signal, so the search would not know them.
             places = [columns_of(model).index(name) for name in ("id", "normalized")]
-            backend.here().index([(row[places[0]], row[places[1]]) for row in values])
+            backend.get_backend().index([(row[places[0]], row[places[1]]) for row in values])
         count += len(some)
     return count
 
 
 def parse_line(line: bytes) -> Any:
     """Parse a line. Raises one of UNREADABLE."""
+    # Short lines are not searched, which are nearly all.
     if len(line) > PLAIN and len(_TEXTS.sub(b"", line)) > PLAIN:
         raise ValueError(f"it has more than {PLAIN:,} bytes outside its texts")
     return json.loads(line)
@@ -94,6 +97,7 @@ def _split_by_size(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def _insertion_of(model: type[Model], fields: Sequence[Field[Any, Any]]) -> str:
     quoted = connection.ops.quote_name
+    # PostgreSQL takes no text for jsonb without a cast
     as_json = "%s::jsonb" if connection.vendor == "postgresql" else "%s"
     columns = ", ".join(quoted(str(field.column)) for field in fields)
     values = ", ".join(as_json if _is_json(field) else "%s" for field in fields)

@@ -33,7 +33,7 @@ PER_UNIT = {
     EvaluationKind.LATENTS: 1,
     EvaluationKind.SPURIOUS: 10,
 }
-"""The evaluations in order, and how many units of each a unit of `--units` stands for."""
+"""The evaluations in order -> their units for each one of `--units`."""
 TABLE_LATENTS = 64
 """Number of latents of Table 2's auto-encoder, whose latents have a row as well."""
 _SMALL, _SMALL_GROUNDS = 5, "toybox-grounds:seed-{seed}-of-600"
@@ -52,6 +52,7 @@ def choose_autoencoder(named: Sequence[str], progress: Callable[[str, int, int],
         raise CommandError(f"One auto-encoder is set against its layer, not {len(named)}: name one.")
     if named:
         return f"sae:{named[0].removeprefix('sae:')}", "as named"
+    # An existing one spares the training.
     rows = [row for row in list_autoencoders() if (row.card["model_key"], row.card["layer"]) == (TOYBOX, LAYER)]
     if rows:
         return max(rows, key=lambda row: row.pk).model.name, "the newest there"
@@ -61,6 +62,7 @@ def choose_autoencoder(named: Sequence[str], progress: Callable[[str, int, int],
 
 def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step]:
     """Return the evaluations in the order in which they run. Raises CommandError."""
+    # 1. Check the options before anything is built.
     units = UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} measures nothing. Write 1 or more.")
@@ -70,11 +72,13 @@ def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step
         raise CommandError(f"{error} manage.py sae list says which there are.") from error
     model = options["backbone_model"]
     backbone = f"{options['backbone']}:{model}" if model else options["backbone"]
+    # 2. One step for each kind; spurious features twice, for units and for latents as in Table 2.
     steps = []
     for kind, more in [*((kind, {}) for kind in PER_UNIT), (EvaluationKind.SPURIOUS, {"latents": TABLE_LATENTS})]:
         asked: dict[str, Any] = {"units": units * PER_UNIT[kind], **more}
         asked |= latents if "autoencoders" in KINDS[kind].asks else {}
         asked |= {"dataset": _SMALL_GROUNDS} if kind == EvaluationKind.SPURIOUS and units < _SMALL else {}
+        # Kinds without runs use no backbone, so they are shared by all.
         asking = backbone if KINDS[kind].runs else ""
         words = f"{kind.label.lower()}{' of latents' if more else ''}"
         title = f"AIM's claims, seed {options['seed']}: {words}, {backbone}"
@@ -88,8 +92,10 @@ def tabulate(steps: Sequence[Step]) -> list[ClaimRow]:
     """Set the claims beside the results of these evaluations, and of the newest of other relevant kinds."""
     for step in steps:
         if step.evaluation.pk:
+            # The work was done on another copy of the row.
             step.evaluation.refresh_from_db()
     own = {claims.sort_of(step.evaluation): step.evaluation for step in steps}
+    # Own evaluations replace the newest of their kind.
     return claims.set_beside({**claims.find_newest(), **own})
 
 

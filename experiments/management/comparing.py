@@ -27,7 +27,8 @@ from workers.record.statuses import Status
 COMPARE = "compare"
 DEFAULT_UNITS = 5
 PER_UNIT = {kind.key: kind.compared for kind in KINDS.values() if kind.compared}
-"""Kinds that compare backbones, and how many units of each a unit of `--units` stands for."""
+"""Kinds that compare backbones -> their units for each one of `--units`."""
+# A run that waits has no result yet, although its item counts as failed.
 OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
 """Items that the same command does next time."""
 
@@ -50,7 +51,7 @@ class Step:
 
     @property
     def left(self) -> int:
-        """Units that are not done yet."""
+        """Return the number of units that are not done yet."""
         return self.evaluation.items.filter(OPEN).count() if self.evaluation.planned else self.total
 
 
@@ -69,6 +70,7 @@ def _read_backbones(text: str) -> list[str]:
             )
     if not named:
         raise CommandError("Say which backbones: --backbones openai:gpt-4o,openai:gpt-4o-mini.")
+    # Each backbone once, in the order of the command.
     return list(dict.fromkeys([SCRIPTED, *named]))
 
 
@@ -81,12 +83,12 @@ def _read_kinds(text: str) -> list[EvaluationKind]:
 
 
 def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
-    """Return all evaluations in the order in which they run: those of the scripted scientist first, which is free and
-    prepares what all share, then kind by kind, so that a budget that runs out leaves whole kinds to compare.
-    """
+    """Return all evaluations in the order in which they run. Raises CommandError."""
     units = DEFAULT_UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
+    # The scripted scientist comes first: it is free and prepares what all share. Then kind by kind, so that a budget
+    # that runs out leaves whole kinds to compare.
     backbones, kinds = _read_backbones(options["backbones"]), _read_kinds(options["kinds"])
     pairs = [(SCRIPTED, kind) for kind in kinds] + [(each, kind) for kind in kinds for each in backbones[1:]]
     steps = [_compare_kind(owner, name, kind, units, options["seed"]) for name, kind in pairs]
@@ -111,16 +113,17 @@ def find_or_draft(
     key, _, model = backbone.partition(":")
     known = {"kind": kind, "backbone": key, "backbone_model": model, "seed": seed}
     rows = Evaluation.objects.filter(owner=owner, **known).order_by("pk")
+    # Compared here: databases differ in how they compare JSON.
     found = next((row for row in rows if row.options == asked), None)
     return Step(backbone, kind, found or Evaluation(name=title[:120], options=dict(asked), **known))
 
 
 def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float | None:
     """Return the budget of an evaluation so that all together cost at most `most`; None for no limit. The scripted
-    scientist is free.
-    """
+    scientist is free."""
     if most is None or step.backbone in ("", SCRIPTED):
         return None
+    # What the others have cost so far is no longer available to this one.
     return most - sum(each.cost for each in steps if each is not step)
 
 
@@ -141,8 +144,10 @@ def do_all(actor: Actor, steps: Sequence[Step], most: float | None, do: Callable
     from workers.jobs.evaluations.engine import check_price  # loads the laboratory
 
     for step in steps:
+        # 1. All of them first, before anything is spent.
         check_price(step.evaluation)
     for step in steps:
+        # 2. Then one after the other, each within what is left.
         if not step.left:
             continue
         step.evaluation.cost_limit = limit = find_limit(steps, step, most)
@@ -153,5 +158,6 @@ def do_all(actor: Actor, steps: Sequence[Step], most: float | None, do: Callable
         else:
             actions.begin(actor, step.evaluation, enqueue=False)
         do(step.evaluation)
+        # Stopped early: the budget is used up, or a backbone does not answer. Later steps would fare no better.
         if step.left:
             return

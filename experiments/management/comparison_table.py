@@ -40,6 +40,7 @@ class Row:
 def tabulate(steps: Sequence[Step]) -> list[Row]:
     """Return the headlines of each kind by backbone, its progress and its cost; then the totals of all kinds."""
     rows: list[Row] = []
+    # Each kind once, in the order in which they ran.
     for kind in dict.fromkeys(step.kind for step in steps):
         of_kind = [step for step in steps if step.kind == kind]
         found = {step.backbone: {each.key: each for each in read_result(step.evaluation).figures} for step in of_kind}
@@ -62,9 +63,11 @@ def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
         sums = items.aggregate(
             tokens=Sum(F("run__prompt_tokens") + F("run__completion_tokens")), seconds=Sum("run__seconds")
         )
+        # A sum without the runs of unknown price would look cheaper than it was.
         unpriced = items.filter(run__unpriced=True).exists()
         taken[name] = {
             "items": TableCell(sum(step.total - step.left for step in own), n=sum(step.total for step in own)),
+            # Those that the same command does again have not failed for good.
             "failed": TableCell(items.filter(status=ItemStatus.FAILED).exclude(OPEN).count()),
             "cost": TableCell() if unpriced else TableCell(sum(step.cost for step in own)),
             "tokens": TableCell(sums["tokens"] or 0),
@@ -78,6 +81,7 @@ def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
 
 def write_text(rows: Sequence[Row]) -> str:
     """Format the table for a terminal, with a column for each backbone."""
+    # All rows have the same columns.
     names = list(rows[0].values)
     lines = [["", *names], *([row.label, *(_write(row.figure, row.values[name]) for name in names)] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

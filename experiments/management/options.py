@@ -34,6 +34,7 @@ class OfferedKeys:
 
     def __iter__(self) -> Iterator[str]:
         try:
+            # argparse iterates over the choices for its messages only; membership is asked separately.
             return iter(self._find())
         except DatabaseError:  # --help works before there is a database
             return iter(())
@@ -98,8 +99,7 @@ def _circuit_of(options: dict[str, Any]) -> SystemSpec:
 
 def toolset_of(model: str, options: dict[str, Any]) -> str:
     """Return the named toolset, or the one for a model of toys; functions use none, so any is accepted. Raises
-    CommandError if there is no default.
-    """
+    CommandError if there is no default."""
     named: str | None = options["toolset"]
     if compatibility.has_functions(model):
         return named or compatibility.TOYBOX

@@ -1,6 +1,5 @@
 """The common part of commands that work in the foreground: a prepared database, permission to fetch missing parts,
-progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place.
-"""
+progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place."""
 
 from __future__ import annotations
 
@@ -28,6 +27,7 @@ STOPPED = 130
 """Exit status after Ctrl+C."""
 SOON = 60.0
 """Remaining seconds below which no time is shown."""
+# Of the words; the counts behind them need some more columns.
 WIDEST = 110
 """Maximum width: a line wider than the terminal would not replace itself."""
 
@@ -43,17 +43,19 @@ class EscapedOutput(OutputWrapper):
 
 class PreparedCommand(BaseCommand):
     """A command that needs the database and creates it in a fresh state folder. Expected errors are shown as a
-    sentence, and printed text of programs, agents and files cannot control the terminal.
-    """
+    sentence, and printed text of programs, agents and files cannot control the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        # Streams may be given by `call_command`, as in tests.
         self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
         self.stderr = EscapedOutput(cast("TextIO", options.pop("stderr", None) or self.stderr))
         self.stderr.style_func = self.style.ERROR
+        # Before Django's own checks of the database, which fail without tables.
         prepare()
         try:
             return super().execute(*args, **options)
         except MaiaError as error:
+            # Expected errors are shown as a sentence, without a traceback.
             raise CommandError(str(error)) from error
 
 
@@ -79,6 +81,7 @@ def prepare() -> None:
         refuse_older_schema(connection)
         executor = MigrationExecutor(connection)
         due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        # An empty database is created; one with data is changed only by an explicit `migrate`.
         if due and not executor.loader.applied_migrations:
             call_command("migrate", verbosity=0, interactive=False)
             return
@@ -103,8 +106,7 @@ def explain_database() -> Iterator[None]:
 
 class ProgressLine:
     """A `Progress` for a terminal: what is done, how much of it, and the time left. A pipe gets a line every `piped`
-    seconds, or nothing.
-    """
+    seconds, or nothing."""
 
     def __init__(self, piped: float = 0.0) -> None:
         self.stop = threading.Event()
@@ -115,13 +117,16 @@ class ProgressLine:
         self.pace = _Pace()
 
     def __call__(self, what: str, done: int, total: int) -> None:
+        # Progress is reported between steps, which makes it the safe place to stop.
         if self.stop.is_set():
             raise Cancelled("Stopped by Ctrl+C.")
         what, now = escape_controls(what), time.monotonic()
         is_terminal = sys.stderr.isatty()
-        left = self.pace.tell_left(done, total, now)
+        left = self.pace.describe_remaining(done, total, now)
+        # The last report is always shown, others at most ten times a second.
         if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
+            # Return to the start of the line, and erase it.
             words = f"\r\033[K{what[:WIDEST]}: {done:,} of {total:,}{left}"
             print(words, end="" if self.open else "\n", file=sys.stderr, flush=True)
         elif not is_terminal and self.piped and now - self.shown > self.piped:
@@ -130,10 +135,11 @@ class ProgressLine:
 
     @contextmanager
     def until_ctrl_c(self, kept: str) -> Iterator[None]:
-        """Within the block Ctrl+C lets the work finish its step; then a CommandError says what is kept of it.
+        """Let the work in the block finish its step at Ctrl+C, then raise CommandError with what is `kept` of it.
 
         Text printed afterwards begins on its own line.
         """
+        # Only a flag: the work raises Cancelled at its next report.
         before = signal.signal(signal.SIGINT, lambda *_: self.stop.set())
         try:
             yield
@@ -147,15 +153,17 @@ class ProgressLine:
 
 
 class _Pace:
-    """Estimates the remaining time from the pace since this total was first reported."""
+    """Estimate the remaining time from the pace since this total was first reported."""
 
     def __init__(self) -> None:
         self._total, self._first, self._begun = -1, 0, 0.0
 
-    def tell_left(self, done: int, total: int, now: float) -> str:
+    def describe_remaining(self, done: int, total: int, now: float) -> str:
         """Return the time left, as ", about 6 min left"; "" if it is unknown or short."""
+        # With another total, or less done than before, another piece of work has begun.
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now
+        # Work that was done before the first report tells nothing of the pace.
         passed, went = now - self._begun, done - self._first
         if not went or passed < SOON:
             return ""

@@ -20,7 +20,7 @@ def sandbox_is_whole(**_: Any) -> list[CheckMessage]:
             hint=f"{layer.remedy} Until then no program runs here, unless MAIA_SANDBOX_OVERRIDE is yes.",
             id="maia.W002",
         )
-        for layer in jail.missing()
+        for layer in jail.find_missing_layers()
     ]
     if settings.SANDBOX_OVERRIDE:
         words = "MAIA_SANDBOX_OVERRIDE is on: programs run even in a sandbox with holes."

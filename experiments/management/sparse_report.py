@@ -72,9 +72,12 @@ def _format_estimate(figure: Estimate, form: str) -> str:
 def _draw_bars(histogram: BinCounts, name: Callable[[float], str], before: dict[str, int]) -> list[str]:
     """Draw a line for each bin, from the first to the last that is not empty; `before` are further counts."""
     edges, counts = histogram.edges, histogram.counts
+    # Empty bins at both ends are left out.
     held = [at for at, count in enumerate(counts) if count]
     shown = range(held[0], held[-1] + 1) if held else range(0)
     rows = [*before.items(), *((f"{name(edges[at])} to {name(edges[at + 1])}", counts[at]) for at in shown)]
+    # At least 1, because it is a divisor.
     longest = max((count for _, count in rows), default=0) or 1
     width = max((len(label) for label, _ in rows), default=0)
+    # The double minus rounds up, so that every count above 0 has a bar.
     return [f"  {label:>{width}}  {count:>7,}  {'#' * -(-_BAR * count // longest)}".rstrip() for label, count in rows]

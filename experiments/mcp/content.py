@@ -27,34 +27,36 @@ def compact(value: Any) -> Any:
     """Return the value without empty parts: each token of an answer costs money."""
     if isinstance(value, dict):
         kept = {name: compact(each) for name, each in value.items()}
+        # Zero and false are kept: they say something.
         return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
     return [compact(each) for each in value] if isinstance(value, list) else value
 
 
-def tell(data: Any) -> TextContent:
+def format_data(data: Any) -> TextContent:
     """Return data as JSON on one line, without empty parts."""
     return TextContent(text=json.dumps(compact(data), ensure_ascii=False))
 
 
-async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
+async def format_parts(parts: Sequence[Part]) -> list[ContentBlock]:
     """Return texts and images in order, with images small enough for one message. Says how many did not fit.
 
     Workers make thumbnails just after the images, so missing ones are waited for.
     """
     # An image shown twice is counted and sent as one key
     keys = list(dict.fromkeys(part.key for part in parts if not isinstance(part, str)))
-    found = await entry.in_thread(_load_within, keys)
+    found = await entry.run_in_thread(_load_within, keys)
     for _ in range(TRIES):
         if len(found) == len(keys):
             break
         await anyio.sleep(TRY_EVERY)
-        found = await entry.in_thread(_load_within, keys)
+        found = await entry.run_in_thread(_load_within, keys)
     blocks: list[ContentBlock] = []
     for part in parts:
         if isinstance(part, str):
             blocks.append(TextContent(text=part))
         elif part.key in found:
             blocks.append(found[part.key])
+    # Told, so that a model does not reason about images that it has not seen.
     if lacking := len(keys) - len(found):
         blocks.append(TextContent(text=f"{lacking} images are not shown: they are missing, or too large in total."))
     return blocks

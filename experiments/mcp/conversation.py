@@ -29,6 +29,7 @@ class Conversation:
     @property
     def beginning(self) -> list[Part]:
         """Return instructions and assignment: everything before the first reply."""
+        # None as an end of the slice means all of them.
         first = next((place for place, each in enumerate(self.messages) if each.role == "assistant"), None)
         return [part for each in self.messages[:first] for part in each.parts]
 
@@ -56,10 +57,12 @@ async def read(api: Operations, run_id: int) -> Conversation:
     events: list[Event] = []
     while True:
         # Through the API, which hides names that the caller may not see
+        # Events are numbered from 1 without gaps, so their count is the number of the last one.
         batch = await api.get(f"/runs/{run_id}/events", after=len(events), limit=PAGE)
         events += [Event(each["seq"], each["kind"], decode(each["kind"], each["payload"])) for each in batch["items"]]
         if len(batch["items"]) < PAGE:
             break
+    # `messages` fills it: number of the event -> what the agent was told of it.
     told: dict[int, tuple[Part, ...]] = {}
     messages = conversation.messages(events, told)
     ended = [(each.payload.number, each.seq) for each in events if isinstance(each.payload, ExperimentEnded)]

@@ -32,11 +32,13 @@ class McpDoor:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # WebSockets and pages go on to Django, in this process.
         if scope["path"].removeprefix(settings.PREFIX).rstrip("/") != ADDRESS:
             await self.app(scope, receive, send)
             return
         asker = Asker.of(scope)
-        refusal = await entry.in_thread(_refuse, scope, asker)
+        # In a thread, since it queries the database.
+        refusal = await entry.run_in_thread(_refuse, scope, asker)
         if refusal is None:
             await _serve(scope, asker, receive, send)
         else:
@@ -51,6 +53,7 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
         return problems.answer("method", words, headers={"Allow": "POST"})
     if most := scope.get(REFUSED):
         return problems.answer("too-large", f"A request may have at most {most:,} bytes.")
+    # The limit on the size of a body is checked by its length, which chunked bodies do not state.
     if b"chunked" in dict(scope["headers"]).get(b"transfer-encoding", b"").lower():
         return problems.answer("length", "Send the body whole, with its Content-Length.")
     try:
@@ -81,7 +84,7 @@ def _check_place(scope: Scope, asker: Asker) -> None:
 
 async def _serve(scope: Scope, asker: Asker, receive: Receive, send: Send) -> None:
     """Pass the request to the SDK, which checks host and origin again."""
-    manager = await entry.in_thread(_make_manager, scope)
+    manager = await entry.run_in_thread(_make_manager, scope)
     mark = entry.asker.set(asker)
     try:
         async with manager.run():
@@ -98,15 +101,19 @@ def _make_manager(scope: Scope) -> Any:
 
     from experiments.mcp.server import make_server
 
+    # Headers are bytes; HTTP defines them as latin-1.
     given = {name: text.decode("latin-1") for name, text in scope["headers"] if name in {b"host", b"origin"}}
+    # `_check_place` has checked both; the SDK's own check needs them as lists.
     passed = TransportSecuritySettings(
         allowed_hosts=[given.get(b"host", "")], allowed_origins=[given.get(b"origin", "")]
     )
+    # A manager runs once, so each request has its own.
     return StreamableHTTPSessionManager(make_server()._lowlevel_server, stateless=True, security_settings=passed)
 
 
 async def _answer(response: HttpResponse, send: Send) -> None:
     headers = [(name.lower().encode(), text.encode()) for name, text in response.items()]
+    # Django's own server layer would add it, which this answer bypasses.
     headers.append((b"content-length", str(len(response.content)).encode()))
     await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
     await send({"type": "http.response.body", "body": response.content})

@@ -74,12 +74,13 @@ def identify(who: Asker, role: Role = Role.VIEWER, scope: TokenScope = TokenScop
     if not who.token:
         raise AuthenticationError
     found = Token().authenticate(request, who.token)
+    # The API sets this attribute, and its checks of roles and scopes read it.
     request.auth = found  # type: ignore[attr-defined]
     authorize(request, role, scope)
     return found
 
 
-async def in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
+async def run_in_thread(work: Callable[..., Found], *arguments: Any) -> Found:
     """Run synchronous work in a thread. Closes its database connection if that is too old."""
     # Own threads: a slow tool must not block pages
     found: Found = await database_sync_to_async(work, thread_sensitive=False, executor=_THREADS)(*arguments)

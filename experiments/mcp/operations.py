@@ -43,11 +43,11 @@ class Operations:
         """Call an operation. Raises ToolError with the problem."""
         # Tools pass every argument; empty ones mean no filter
         given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
-        return await entry.in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
+        return await entry.run_in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
 
     async def require_allowed(self, scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> None:
         """Raise ToolError if the token or its owner has lost access."""
-        await entry.in_thread(_identify, self.asker, role, scope)
+        await entry.run_in_thread(_identify, self.asker, role, scope)
 
     def _call(self, method: str, path: str, query: dict[str, Any], body: Any, if_match: str) -> OperationAnswer:
         raw = b"" if body is None else json.dumps(body).encode()
@@ -55,11 +55,13 @@ class Operations:
         request = self.asker.request(method, path, query, raw, **({"if_match": if_match} if if_match else {}))
         # As Django's middleware would; the API itself reads the token
         request.user, request.resolver_match = AnonymousUser(), match
+        # The view itself, below the middleware: cookies, sessions and CSRF play no part here.
         response = match.func(request, *match.args, **match.kwargs)
+        # Some answers, such as 204, have no body.
         content = json.loads(response.content or b"null")
         if response.status_code >= 400:
             # Models read the message, so it has the details of all fields
-            raise ToolError(_tell(content))
+            raise ToolError(_format_problem(content))
         return OperationAnswer(content, response.headers.get("ETag", ""))
 
 
@@ -79,8 +81,9 @@ def _identify(asker: Asker, role: Role, scope: TokenScope) -> None:
         ) from None
     except Http404:
         raise ToolError("The person behind this token is no member of the team. Ask an admin for a role.") from None
+    # Every other error becomes a message too: a tool that raises would end the client's session.
     except Exception as error:
-        raise ToolError(_tell(_problem_of(error))) from error
+        raise ToolError(_format_problem(_problem_of(error))) from error
 
 
 def _problem_of(error: Exception) -> Any:
@@ -88,7 +91,7 @@ def _problem_of(error: Exception) -> Any:
     return json.loads(getattr(response, "content", b"null"))
 
 
-def _tell(problem: Any) -> str:
+def _format_problem(problem: Any) -> str:
     """Return a problem of the API as text, with the errors of fields."""
     errors = "; ".join(f"{each['field']}: {each['message']}" for each in problem.get("errors", ()))
     return " ".join(each for each in (problem.get("detail", ""), errors) if each)

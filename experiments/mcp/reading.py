@@ -10,7 +10,7 @@ from pydantic import Field
 
 from experiments.core.params import MAX_INTEGER
 from experiments.mcp import conversation, entry
-from experiments.mcp.content import tell, tell_parts
+from experiments.mcp.content import format_data, format_parts
 from experiments.mcp.operations import admit
 from experiments.models import Layer
 from workers.protocols import ImagePart
@@ -48,17 +48,18 @@ async def list_models() -> Content:
     models = (await api.get("/models", available="true", limit=50))["items"]
     for each in models:
         layers = (await api.get(f"/models/{each['id']}/layers", limit=200))["items"]
+        # Name and size alone: that is what a question needs.
         each["layers"] = {layer["name"]: layer["units"] for layer in layers}
     parts = {name: (await api.get(f"/{name}", limit=50))["items"] for name in ("datasets", "backbones", "toolsets")}
     told = {name: [each["key"] for each in rows if each["available"]] for name, rows in parts.items()}
-    return [tell({"models": [_pick(each, "name", "layers") for each in models], **told})]
+    return [format_data({"models": [_pick(each, "name", "layers") for each in models], **told})]
 
 
 async def search(words: str, kind: str = "", limit: Limit = 10, cursor: Cursor = "") -> Content:
     """Search all texts: questions, hypotheses, programs, outputs, conclusions, labels, comments. Every word and "quoted
     phrase" must occur. `kind` narrows the search, for example label or hypothesis. Example: {"words": "red ball"}."""
     api = await admit()
-    return [tell(await api.get("/search", q=words, kind=kind, limit=limit, cursor=cursor))]
+    return [format_data(await api.get("/search", q=words, kind=kind, limit=limit, cursor=cursor))]
 
 
 async def list_runs(
@@ -76,7 +77,7 @@ async def list_runs(
     filters = {"q": words, "model": model, "layer": layer, "unit": unit, "status": status, "owner": owner}
     found = await api.get("/runs", limit=limit, cursor=cursor, **filters)
     rows = [{**_pick(each, *OF_RUNS), "labels": each["conclusion"]["labels"]} for each in found["items"]]
-    return [tell({"runs": rows, "next": found["next"]})]
+    return [format_data({"runs": rows, "next": found["next"]})]
 
 
 async def read_run(
@@ -91,10 +92,11 @@ async def read_run(
     newest = max((each["round"] for each in lines), default=0)
     found["hypotheses"] = [each for each in lines if each["round"] == newest]
     if not transcript:
-        return [tell(found)]
+        return [format_data(found)]
     text = "\n\n".join(str(part) for part in (await conversation.read(api, run)).rounds)
+    # The latest rounds are kept: they have the conclusion.
     cut = f"[The first {len(text) - MAX_TRANSCRIPT:,} characters are left out.]\n" * (len(text) > MAX_TRANSCRIPT)
-    return [tell(found), *await tell_parts([cut + text[-MAX_TRANSCRIPT:]])]
+    return [format_data(found), *await format_parts([cut + text[-MAX_TRANSCRIPT:]])]
 
 
 async def read_experiment(run: RowNumber, number: RowNumber) -> Content:
@@ -105,7 +107,7 @@ async def read_experiment(run: RowNumber, number: RowNumber) -> Content:
     if number not in found.programs:
         raise ToolError(f"Run {run} has no experiment {number}: it has {len(found.programs)}, counted from 1.")
     parts = found.results.get(number, ("The program is running.",))
-    return await tell_parts([f"```python\n{found.programs[number]}\n```", *parts])
+    return await format_parts([f"```python\n{found.programs[number]}\n```", *parts])
 
 
 async def read_unit(
@@ -118,9 +120,10 @@ async def read_unit(
     """Read a unit: its labels and their sources, its figures over a dataset, and the masked images that activate it
     most. Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
     api = await admit()
-    place = f"/layers/{await entry.in_thread(_find_layer, model, layer)}/units/{unit}"
+    place = f"/layers/{await entry.run_in_thread(_find_layer, model, layer)}/units/{unit}"
     found = await api.get(place)
     labels = await api.get("/labels", model=model, layer=layer, unit=unit, limit=50)
+    # The unit's own answer has labels without their sources.
     found["labels"] = [_pick(each, "text", "source", "run", "scores") for each in labels["items"]]
     for each in found["profiles"]:
         # Hundreds of numbers would cost tokens
@@ -132,7 +135,7 @@ async def read_unit(
         parts += [line, ImagePart(each["masked"], line)]
     if exemplars and not shown:
         parts = ["No worker has measured this unit yet: a run on it does, or its page."]
-    return [tell(found), *await tell_parts(parts)]
+    return [format_data(found), *await format_parts(parts)]
 
 
 async def find_labels(
@@ -146,7 +149,7 @@ async def find_labels(
     """Find labels of units from any source, newest first. Example: {"words": "ball", "model": "toybox"}."""
     api = await admit()
     filters = {"q": words, "model": model, "layer": layer, "source": source}
-    return [tell(await api.get("/labels", limit=limit, cursor=cursor, **filters))]
+    return [format_data(await api.get("/labels", limit=limit, cursor=cursor, **filters))]
 
 
 async def read_evaluation(
@@ -157,13 +160,13 @@ async def read_evaluation(
     api = await admit()
     if not evaluation:
         rows = (await api.get("/evaluations", limit=50))["items"]
-        return [tell({"evaluations": [_pick(each, *OF_EVALUATIONS) for each in rows]})]
+        return [format_data({"evaluations": [_pick(each, *OF_EVALUATIONS) for each in rows]})]
     found = await api.get(f"/evaluations/{evaluation}")
     told = {**_pick(found["evaluation"], *OF_EVALUATIONS), **_pick(found, "figures", "notes", "caveat")}
     if items:
         rows = (await api.get(f"/evaluations/{evaluation}/items", limit=50))["items"]
         told["items"] = [_pick(each, "source", "unit", "status", "reason", "run", "label", "score") for each in rows]
-    return [tell(told)]
+    return [format_data(told)]
 
 
 def _pick(row: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from experiments.core.compatibility import PERSON
 from experiments.mcp import conversation, entry
-from experiments.mcp.content import tell, tell_parts
+from experiments.mcp.content import format_data, format_parts
 from experiments.mcp.operations import Operations, admit
 from experiments.mcp.reading import Content, RowNumber
 from experiments.mcp.waiting import MAX_WAIT, Standing, read_standing, wait_for
@@ -69,9 +69,10 @@ async def ask(
         "backbone_model": backbone_model,
         "dataset": dataset,
     }
+    # An empty toolset would be refused; a missing one gets the model's default.
     run = (await api.send("POST", "/runs", body | ({"toolset": toolset} if toolset else {}))).data["id"]
     if backbone != PERSON:
-        return [tell((await entry.in_thread(read_standing, run)).facts)]
+        return [format_data((await entry.run_in_thread(read_standing, run)).facts)]
     return await _begin(api, ctx, run)
 
 
@@ -80,7 +81,8 @@ async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
     answer has instructions, the rounds so far, and the latest result with its images. Works for your own run too.
     Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
-    standing = await entry.in_thread(read_standing, run)
+    standing = await entry.run_in_thread(read_standing, run)
+    # A run that is the caller's own already needs no handing over.
     if standing.facts["backbone"] != PERSON:
         await api.send("POST", f"/runs/{run}/hand-over", {"backbone": PERSON})
     return await _begin(api, ctx, run)
@@ -124,16 +126,20 @@ async def wait_for_run(run: RowNumber, ctx: Ctx, seconds: Annotated[int, Field(g
     """Wait at most `seconds` until a run ends, pauses or waits for a reply, then return what was said since its last
     reply. Example: {"run": 12}."""
     api = await admit()
-    return await _tell_news(api, run, await wait_for(api, ctx, run, seconds))
+    return await _format_update(api, run, await wait_for(api, ctx, run, seconds))
 
 
 async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
     """Wait until the run needs a reply, and return what its experimenter must know."""
     standing = await wait_for(api, ctx, run)
     if not standing.awaits_reply:
-        return await _tell_news(api, run, standing)
+        return await _format_update(api, run, standing)
     found = await conversation.read(api, run)
-    return [tell(standing.facts), *await tell_parts([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news])]
+    return [
+        format_data(standing.facts),
+        # The last round comes as news, with its images.
+        *await format_parts([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news]),
+    ]
 
 
 async def _reply(
@@ -141,9 +147,10 @@ async def _reply(
 ) -> Content:
     """Save and send the draft, each with the version that was read, so that one of two simultaneous calls is refused;
     then wait for the result."""
+    # 1. The draft with its version.
     draft = await api.send("GET", f"/runs/{run}/reply")
     if not draft.data["waiting_for_person"]:
-        standing = await entry.in_thread(read_standing, run)
+        standing = await entry.run_in_thread(read_standing, run)
         raise ToolError(
             f"Run {run} does not wait for your reply: {standing.words}. If another round is in progress, "
             "wait_for_run waits for it; if an agent writes the replies, take_over_run makes you the experimenter."
@@ -157,15 +164,16 @@ async def _reply(
         raise ToolError(
             f"Another call of yours has changed the draft of round {saved.data['round']}. Send one at a time."
         )
+    # 3. Send it, and wait for the worker.
     await api.send("POST", f"/runs/{run}/reply/send", if_match=again.etag)
-    return await _tell_news(api, run, await wait_for(api, ctx, run))
+    return await _format_update(api, run, await wait_for(api, ctx, run))
 
 
-async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
+async def _format_update(api: Operations, run: int, standing: Standing) -> Content:
     """Return the state of the run, and everything since its last reply."""
     facts: dict[str, Any] = dict(standing.facts)
     if standing.is_moving:
         facts["note"] = "The run continues. Call wait_for_run for its result."
     elif not standing.awaits_reply:
         facts["conclusion"] = (await api.get(f"/runs/{run}"))["conclusion"]
-    return [tell(facts), *await tell_parts((await conversation.read(api, run)).news)]
+    return [format_data(facts), *await format_parts((await conversation.read(api, run)).news)]

@@ -28,5 +28,6 @@ def make_server() -> MCPServer[Any]:
     # Clients may run tools marked read-only without asking
     for tool in (*READING, *CHANGING):
         kind = ToolAnnotations(read_only_hint=tool in READING, destructive_hint=False)
+        # Answers are text and images, for which a schema of the output says nothing.
         server.tool(structured_output=False, annotations=kind)(tool)
     return server

@@ -49,6 +49,7 @@ def read_standing(run_id: int) -> Standing:
     run = visible_to(Run.objects.filter(pk=run_id)).first()
     if run is None:
         raise ToolError(f"There is no run {run_id}.")
+    # A run of an agent may wait as well, but not for the caller's reply.
     awaits = run.backbone == PERSON and transcript.awaits_reply(run)
     is_moving, (draft, report) = run.status in ACTIVE, notify.current(run_id)
     facts = {
@@ -69,6 +70,7 @@ def read_standing(run_id: int) -> Standing:
     return Standing(is_moving, words, facts)
 
 
+# A counter of this process alone: it protects the process, not the installation.
 _waiting: Counter[Asker] = Counter()
 
 
@@ -87,14 +89,16 @@ async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds
     finally:
         _waiting[who] -= 1
         if not _waiting[who]:
+            # Otherwise every token that ever waited would stay in memory.
             del _waiting[who]
 
 
 async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float) -> Standing:
     begun, told, told_at = time.monotonic(), "", 0.0
     while True:
-        standing = await entry.in_thread(read_standing, run_id)
+        standing = await entry.run_in_thread(read_standing, run_id)
         passed = time.monotonic() - begun
+        # The state is read before the time is checked, so that the answer is current.
         if not standing.is_moving or passed >= seconds:
             return standing
         if standing.words != told or passed - told_at > REPORT_EVERY:

@@ -63,6 +63,7 @@ class ApiToken(models.Model):
         cls, user: User, name: str, scope: TokenScope = TokenScope.READ, days: int = DAYS
     ) -> tuple[ApiToken, str]:
         """Create a token; return it with its text, which is shown once."""
+        # The prefix lets secret scanners recognise a leaked token.
         text = PREFIX + secrets.token_urlsafe(32)
         expires = timezone.now() + timedelta(days=days)
         row = cls.objects.create(
@@ -77,6 +78,7 @@ class ApiToken(models.Model):
         if token is None or not token.is_good:
             return None
         now = timezone.now()
+        # The condition is in the statement too: of several requests at once only one writes.
         stale = Q(last_used=None) | Q(last_used__lt=now - USED_EVERY)
         if token.last_used is None or token.last_used < now - USED_EVERY:
             cls.objects.filter(stale, pk=token.pk).update(last_used=now)

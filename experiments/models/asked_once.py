@@ -48,4 +48,5 @@ class AskedOnce(models.Model):
 
 def hash_question(*of: Any) -> str:
     """Return the key of a question, given as plain JSON."""
+    # Equal questions must give equal text, so callers pass lists in a fixed order.
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()

@@ -29,12 +29,10 @@ class AuditEntries(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One recorded action. Names and words are kept as they were, so that they outlive what they name.
-
-    People, tokens and rows are stored as keys without a constraint: they may be deleted, and the entry stays.
-    """
+    """One recorded action. Names and words are kept as they were, so that they outlive what they name."""
 
     time = models.DateTimeField(default=timezone.now)
+    # Keys without a constraint: people, tokens and rows may be deleted, and the entry stays.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
     )
@@ -63,7 +61,7 @@ class AuditEntry(models.Model):
         return f"{self.name or 'system'} {self.verb} {self.row_words}".strip()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raises AppendOnly for an entry that is already recorded."""
+        """Save a new entry. Raises AppendOnly for one that is already recorded."""
         if not self._state.adding:
             raise AppendOnly("What is recorded is not changed.")
         super().save(*args, **kwargs)

@@ -86,6 +86,7 @@ class Layer(models.Model):
         max_length=10, blank=True, help_text="how logits become probabilities: softmax or sigmoid; empty for others"
     )
 
+    # The first manager is Django's default: circuits are left out unless they are asked for.
     objects = _ListedLayers()
     with_circuits: models.Manager[Layer] = models.Manager()
 
@@ -113,7 +114,7 @@ class Layer(models.Model):
 
     @property
     def takes_images(self) -> bool:
-        """False for functions, which have no exemplars and no activations."""
+        """Return False for functions, which have no exemplars and no activations."""
         return self.kind != tasks.FUNCTION
 
     def spec(self, number: int, dataset: str = "") -> SystemSpec:

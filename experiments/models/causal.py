@@ -46,6 +46,7 @@ class CausalCheck(AskedOnce):
     @staticmethod
     def key_of(layer: Layer, dataset: Dataset, question: CausalQuestion) -> str:
         """Return a key that is equal for the same question about the same weights and images."""
+        # Revisions are part of it: other weights or images are another question.
         of = [layer.pk, layer.model.revision, dataset.key, dataset.revision]
         asked = [list(question.units), float(question.factor), question.reference, question.seed]
         return hash_question(*of, *asked)

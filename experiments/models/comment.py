@@ -36,7 +36,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """What a thread is attached to -> the columns that identify it; the others are empty."""
 
 
-def _hangs_somewhere() -> Q:
+def _has_one_place() -> Q:
     """Return the condition that exactly the columns which identify the place are filled."""
     condition = Q()
     for on, needed in NEEDS.items():
@@ -46,13 +46,14 @@ def _hangs_somewhere() -> Q:
 
 
 class Thread(models.Model):
-    """Comments on one thing. A quote is kept with the text around it, which finds it again when an event is redrawn."""
+    """Comments on one thing."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="threads")
     on = models.CharField(max_length=10, choices=On.choices)
     seq = models.PositiveIntegerField(null=True, help_text="the event, where it hangs on one or on words of it")
     experiment = models.ForeignKey("experiments.Experiment", models.CASCADE, null=True, related_name="threads")
     observation = models.ForeignKey("experiments.Observation", models.CASCADE, null=True, related_name="threads")
+    # The text around the quote finds it again when an event is redrawn.
     quote = models.TextField(blank=True)
     before = models.TextField(blank=True)
     after = models.TextField(blank=True)
@@ -63,7 +64,7 @@ class Thread(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.CheckConstraint(condition=_hangs_somewhere(), name="thread_hangs_somewhere")]
+        constraints = [models.CheckConstraint(condition=_has_one_place(), name="thread_hangs_somewhere")]
 
     def __str__(self) -> str:
         return f"thread {self.pk} on run {self.run_id}"

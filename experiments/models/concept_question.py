@@ -16,6 +16,7 @@ class ConceptChoice(models.TextChoices):
 class ConceptQuestion(models.Model):
     """Does this image show what the label says? Natural images of a weighted sample, mixed with known cases."""
 
+    # `db_index=False`: the constraint below begins with this column.
     label_check = models.ForeignKey("experiments.LabelCheck", models.CASCADE, related_name="questions", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the check's questions from 1, in an order drawn by lot")
     image = models.ForeignKey("experiments.Image", models.CASCADE, related_name="concept_questions")

@@ -28,6 +28,7 @@ OPEN_CHECKS = frozenset({CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UN
 class LabelCheck(models.Model):
     """The check of one label of one unit. The same label, unit and methods are checked only once."""
 
+    # One key for each question: the same label, unit and methods are checked only once.
     key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of all that decides what is measured")
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="checks")
     text = models.TextField(help_text="the label; alternatives joined by OR")

@@ -22,6 +22,7 @@ class Event(models.Model):
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="events")
     seq = models.PositiveIntegerField()
     kind = models.CharField(max_length=20)
+    # Read `content` instead, which has every field of its kind.
     payload = models.JSONField()
     time = models.DateTimeField(default=timezone.now)
 
@@ -35,7 +36,7 @@ class Event(models.Model):
 
     @cached_property
     def content(self) -> Payload:
-        """The decoded event, with every field of its kind."""
+        """Return the decoded event, with every field of its kind."""
         return self._read[0]
 
     @property

@@ -147,7 +147,7 @@ class Import(models.Model):
 
 
 class ImportedOpinions(models.Model):
-    """What people said of an imported run at its origin. Their names are text: they have no accounts here."""
+    """What people said of an imported run at its origin, where they had their accounts: here their names are text."""
 
     run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="opinions")
     threads = models.JSONField(default=list, blank=True)
@@ -169,6 +169,7 @@ class ImportedRun(models.Model):
     upload = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="imported_runs")
     kind = models.CharField(max_length=8, choices=ImportKind.choices)
     name = models.CharField(max_length=200, help_text="of the file")
+    # Computed from the run itself, so that the same run has it on every installation.
     identity = models.CharField(max_length=64, unique=True)
     owner = models.CharField(max_length=150, blank=True, help_text="who asked, where the run took place")
     number = models.PositiveBigIntegerField(null=True, help_text="of the run there")

@@ -48,6 +48,7 @@ class HumanReply(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "round", "author"], name="one_draft_for_each_person_and_round"),
+            # Several people may write drafts; only one reply is sent.
             models.UniqueConstraint(
                 fields=["run", "round"], condition=models.Q(sent__isnull=False), name="one_reply_for_each_round"
             ),

@@ -45,6 +45,7 @@ class Image(models.Model):
     def claim(cls, keys: Iterable[str]) -> None:
         """Record that rows are about to refer to these images, so that existing ones are not removed within the
         next day."""
+        # `pruning` removes images a day after `unused_since`; rows are about to refer to these.
         cls.objects.filter(key__in=list(keys)).exclude(unused_since=None).update(unused_since=None)
 
     @staticmethod

@@ -1,7 +1,4 @@
-"""Prepare rows before anything is locked, then insert them at once.
-
-`bulk_create` computes each value of each row while others wait to write; in a long run that takes most of the time.
-"""
+"""Prepare rows before anything is locked, then insert them at once."""
 
 from __future__ import annotations
 
@@ -28,6 +25,7 @@ class Prepared:
         names = [field.attname for field in fields]
         self.late = [names.index(name) for name in late]
         known = [field if field.attname not in late else None for field in fields]
+        # `bulk_create` would compute each value while others wait to write; in a long run that takes most of the time.
         self.rows: list[list[Any]] = [
             [field and field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in known]
             for row in rows

@@ -52,6 +52,7 @@ class Invitation(models.Model):
     def issue(cls, made_by: User | None, role: Role, note: str = "") -> tuple[Invitation, str]:
         """Create an invitation; return it with its token, which goes into the address `/join/<token>/` and is shown
         once."""
+        # Only the hash is stored: readers of the database cannot join with it.
         token = secrets.token_urlsafe(32)
         expires = timezone.now() + LASTS
         return cls.objects.create(made_by=made_by, role=role, note=note, hash=digest(token), expires=expires), token
@@ -66,7 +67,8 @@ class Invitation(models.Model):
         return cls.objects.filter(taken=None, revoked=None, expires__gt=timezone.now())
 
     def take(self, user: User) -> bool:
-        """Use the invitation; return True if it was still valid. Of two simultaneous calls one succeeds."""
+        """Use the invitation; return True if it was still valid."""
+        # The update checks again: of two simultaneous calls one succeeds.
         return bool(Invitation.still_open().filter(pk=self.pk).update(taken=timezone.now(), taken_by=user))
 
     def revoke(self) -> bool:

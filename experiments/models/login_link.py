@@ -45,13 +45,14 @@ class LoginLink(models.Model):
 
     @classmethod
     def redeem(cls, token: str) -> User | None:
-        """Return the user if the token is valid, and use it up. Of two simultaneous calls one succeeds."""
+        """Return the user if the token is valid, and use it up."""
         link = cls.find(token)
+        # The update checks again: of two simultaneous calls one succeeds.
         if link is None or not cls.objects.filter(pk=link.pk, used=None).update(used=timezone.now()):
             return None
         return User.objects.get(pk=link.user_id)
 
 
 def digest(token: str) -> str:
-    """Return the hash. A plain one suffices: the token is random and long."""
+    # A plain hash suffices: the token is random and long.
     return hashlib.sha256(token.encode()).hexdigest()

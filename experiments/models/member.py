@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Role(models.IntegerChoices):
-    """Each role may do everything that the ones before it may."""
+    """Each role may do everything that the ones before it may. Their order is that of their numbers."""
 
     VIEWER = 1, "Viewer"
     RESEARCHER = 2, "Researcher"

@@ -66,8 +66,7 @@ class PairwiseTrial(models.Model):
 
 
 class Pair(models.Model):
-    """Two labels for one unit, as they were when the trial was created. In a known-answer check `a` is the right
-    one."""
+    """Two labels for one unit, as they were when the trial was created. In an attention check `a` is the right one."""
 
     trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="pairs", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the trial's pairs from 1, in the order they are judged")
@@ -110,7 +109,7 @@ class Judge(models.Model):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None if the price is unknown."""
+        """Return the cost in US dollars; None if the price is unknown."""
         return None if self.unpriced else self.cost
 
     class Meta:

@@ -115,6 +115,7 @@ class Review(models.Model):
     class Meta:
         ordering = ["item", "pk"]
         constraints = [
+            # NULL is unequal to NULL: any number of reviews may be without a slot.
             models.UniqueConstraint(fields=["item", "reviewer"], name="one_review_per_reviewer"),
             models.UniqueConstraint(fields=["item", "slot"], name="one_review_per_slot"),
             *(
@@ -131,7 +132,7 @@ class Review(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Without the verdict: audit and logs keep this text, and their readers may have yet to review."""
+        # Without the verdict: audit and logs keep this text, and their readers may have yet to review.
         return f"review of item {self.item_id} by {self.reviewer_id}: {self.state}"
 
     @property
@@ -164,5 +165,5 @@ class Adjudication(models.Model):
         ordering = ["-pk"]
 
     def __str__(self) -> str:
-        """Without the verdict, as with reviews."""
+        # Without the verdict, as with reviews.
         return f"final verdict on {self.item}"

@@ -115,7 +115,7 @@ class Run(models.Model):
         shape=list[stored.StoredBias], default=list, blank=True, help_text="the biases it states, tested"
     )
 
-    # The reviewers' verdict, kept by `review.verdicts`, which says who may see it.
+    # The reviewers' verdict, kept by `reviews.projection`; `display.verdicts` says who may see it.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)
     verdict_final = models.BooleanField(default=False, help_text="whether one person settled it, with a reason")
     verdict_opinions = models.PositiveSmallIntegerField(default=0, help_text="submitted opinions of the run")
@@ -145,8 +145,8 @@ class Run(models.Model):
         ]
 
     def __str__(self) -> str:
-        """With the number of a synthetic neuron: audit and logs keep this text, and their readers may have yet to
-        judge what its name reveals."""
+        # With the number of a synthetic neuron: audit and logs keep this text, and their readers may have yet to judge
+        # what its name reveals.
         blind = registry.blind_name(self.system_kind, self.model, self.layer, self.unit)
         return f"run {self.pk}: {blind or self.system}"
 
@@ -172,7 +172,7 @@ class Run(models.Model):
 
     @property
     def takes_images(self) -> bool:
-        """False for a run on a function, which logs samples and no images."""
+        """Return False for a run on a function, which logs samples and no images."""
         return self.system_kind != tasks.FUNCTION
 
     @property
@@ -186,7 +186,7 @@ class Run(models.Model):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None if the price of something it used is unknown."""
+        """Return the cost in US dollars; None if the price of something it used is unknown."""
         return None if self.unpriced else self.cost
 
     @property

@@ -1,4 +1,4 @@
-"""Passages: every text that can be searched, with its place. Written only by `experiments.search`."""
+"""Passages: every text that can be searched, with its place. Written only by `core.search_index`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ OPINIONS = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
 
 
 class SearchText(models.Model):
-    """A text of a run, on a run, or of a label from elsewhere. A long text is several passages, each overlapping
-    the next.
+    """A text of a run, on a run, or of a label from elsewhere. A long text is several passages, each overlapping the
+    next.
 
-    `normalized` is what is compared: see `core.search_index.normalize`. The system is repeated here, so that a
-    search within one unit reads no other table.
+    `normalized` is what is compared: see `core.search_index.normalize`.
     """
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="search_texts", db_index=False)
+    # The system is repeated here, so that a search within one unit reads no other table.
     model = models.CharField(max_length=200)
     layer = models.CharField(max_length=200)
     unit = models.PositiveIntegerField()

@@ -29,6 +29,7 @@ class Share(models.Model):
     created = models.DateTimeField(default=timezone.now)
     expires = models.DateTimeField()
     revoked = models.DateTimeField(null=True)
+    # Off by default: outsiders see no more than was chosen.
     show_names = models.BooleanField(default=False)
     show_comments = models.BooleanField(default=False)
     views = models.PositiveIntegerField(default=0, help_text="how often its page was opened")
@@ -48,7 +49,7 @@ class Share(models.Model):
 
     @property
     def shared(self) -> Run | Study:
-        """The run or study that it shows."""
+        """Return the run or study that it shows."""
         found = self.run or self.study
         assert found is not None, "a constraint of the table sees to that"
         return found
@@ -76,14 +77,17 @@ class Share(models.Model):
 
     @classmethod
     def find(cls, token: str) -> Share | None:
-        """Return the share with what it shows, if valid. Always the same single query, whatever the token."""
+        """Return the share with what it shows, if valid."""
+        # Always the same single query, so that its time says nothing about the token.
         good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
         return good.select_related("run__owner", "study__owner").first()
 
     def note_view(self) -> None:
         """Record that its page was opened."""
+        # By the database: two views at one moment count twice.
         Share.objects.filter(pk=self.pk).update(views=F("views") + 1, last_viewed=timezone.now())
 
     def revoke(self) -> bool:
         """Revoke the link; return False if it was revoked before."""
+        # The condition keeps the first time of revocation.
         return bool(Share.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now()))

@@ -8,7 +8,7 @@ import msgspec
 from django.db import models
 from django.db.models.fields.json import KeyTransform
 
-from workers.record.decoding import fits
+from workers.record.decoding import is_of_type
 
 Measure = Annotated[float, msgspec.Meta(ge=0, le=1e15)] | None
 Scalar = str | bool | int | float | None
@@ -250,10 +250,12 @@ class ShapedJSONField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         read = super().from_db_value(value, expression, connection)
+        # A query for one key of the JSON returns a part, which has another shape.
         return read if isinstance(expression, KeyTransform) or value is None else _keep_shape(read, self.shape)
 
     def deconstruct(self) -> tuple[str, str, Any, dict[str, Any]]:
         name, _, args, options = super().deconstruct()
+        # Migrations know it as any JSON field: a new shape needs none.
         return name, "django.db.models.JSONField", args, options
 
 
@@ -261,11 +263,13 @@ def _keep_shape(value: Any, shape: Any) -> Any:
     """Return `value` without the keys and items of another shape; empty if its own type is wrong."""
     if is_typeddict(shape):
         hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}
-        fitting = {key: each for key, each in known.items() if key not in hints or fits(each, hints[key])}
+        fitting = {key: each for key, each in known.items() if key not in hints or is_of_type(each, hints[key])}
+        # Without a required key, the rest has no meaning.
         return fitting if fitting.keys() >= shape.__required_keys__ else {}
     if get_origin(shape) is tuple:
-        return value if fits(value, shape) else []
+        return value if is_of_type(value, shape) else []
+    # The last argument: of `dict[str, X]` and of `list[X]` it is X.
     (*_, inside) = get_args(shape) or (Any,)
     if (get_origin(shape) or shape) is dict:
-        return {key: each for key, each in value.items() if fits(each, inside)} if isinstance(value, dict) else {}
-    return [each for each in value if fits(each, inside)] if isinstance(value, list) else []
+        return {key: each for key, each in value.items() if is_of_type(each, inside)} if isinstance(value, dict) else {}
+    return [each for each in value if is_of_type(each, inside)] if isinstance(value, list) else []

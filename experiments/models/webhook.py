@@ -56,7 +56,7 @@ class StoredPayload(TypedDict, total=False):
 
 
 class Webhook(models.Model):
-    """An address that an admin added. Its secret is derived from the installation's key, so that no backup holds it."""
+    """An address that an admin added."""
 
     address = models.CharField(max_length=ADDRESS_CHARS)
     kinds = stored.ShapedJSONField(shape=list[str], default=list, help_text="values of `WebhookEvent`")
@@ -71,7 +71,7 @@ class Webhook(models.Model):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        """Without the path: a Slack address's path is a password, and the audit keeps this text."""
+        # Without the path: a Slack address's path is a password, and the audit keeps this text.
         return f"webhook to {self.host}"
 
     @property
@@ -81,16 +81,13 @@ class Webhook(models.Model):
     @property
     def key(self) -> bytes:
         """Return the key that signs its deliveries."""
+        # Derived from the installation's secret key, so that no backup of the database holds it.
         return salted_hmac("experiments.models.Webhook", self.nonce, algorithm="sha256").digest()
 
     @property
     def secret(self) -> str:
         """Return the key in the form that receivers are given."""
         return SECRET_PREFIX + base64.b64encode(self.key).decode()
-
-    @property
-    def kind_labels(self) -> list[str]:
-        return [str(each.label) for each in WebhookEvent if each.value in self.kinds]
 
 
 class WebhookDelivery(models.Model):

@@ -74,6 +74,7 @@ def _save_trial(actor: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> Pairwi
     trial.owner = actor.person
     trial.save()
     units = Unit.objects.filter(pk__in={pair.unit_id for pair in pairs}).select_related("layer__model")
+    # Names are copied: results are counted by them after a unit is deleted.
     names = {unit.pk: str(unit)[:500] for unit in units}
     for place, pair in enumerate(pairs, 1):
         pair.trial, pair.position, pair.unit_name = trial, place, names[pair.unit_id or 0]
@@ -133,6 +134,7 @@ def ask_backbone(actor: Actor, trial_id: int, value: str, cost_limit: float, *, 
         words = explain_unpriced(model, "its allowance", "Tick “Without a known price”")
         raise InvalidInput(words, "unpriced")
     trial = lock_open_trial(trial_id)
+    # The same judge again: its earlier votes count.
     judge, _ = Judge.objects.get_or_create(trial=trial, backbone=backbone, backbone_model=model, user=None)
     if judge.job and judge.job.is_moving:
         raise StateConflict(f"{model or backbone} is judging already.")

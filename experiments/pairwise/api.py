@@ -12,7 +12,8 @@ from pydantic import BeforeValidator
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, Words, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
@@ -96,14 +97,9 @@ class TrialOut(RowOut):
     left_out: dict[str, int]
 
 
+@with_filters(lists.FILTERS)
 class TrialFilters(Schema):
     """Filters as on the page of trials. All are optional."""
-
-    q: Words | None = Field(None, description="words of its name")
-    status: Literal["waiting", "open", "closed"] | None = Field(None, description="`waiting`: a pair is there for you")
-    model: Words | None = Field(None, description="of a unit whose labels are compared")
-    layer: Words | None = None
-    owner: Words | None = None
 
 
 class ProportionOut(Schema):
@@ -166,7 +162,7 @@ class ResultsOut(RowOut):
 def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[Paging]) -> ListPage[TrialOut]:
     """Newest first, filtered as on the page of trials."""
     user = authorize(request)
-    found = lists.trials_from(asked.model_dump(exclude_none=True), user)
+    found = lists.trials_from(read_filters(asked), user)
     return page(request, found.require_sense(), ["-pk"], paging, TrialOut.from_orm)
 
 

@@ -1,4 +1,4 @@
-"""Implements the desk protocol of `experiments.judging` for pairs of a trial."""
+"""Implement the desk protocol of `experiments.judging` for pairs of a trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.core.thumbnails import ImageUrls
 from experiments.core.visibility import visible_to
 from experiments.models import Judge, NotificationKind, Pair, PairwiseTrial, Role, Vote
 from experiments.pairwise import actions, judging, sources
-from experiments.pairwise.results import name_of, preferred_source
+from experiments.pairwise.results import get_preferred_source, name_of
 
 _COLUMNS = (
     "trial", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
@@ -113,10 +113,12 @@ class TrialDesk:
         swapped = judging.is_swapped(self.row, item, judging.key_of(user))
         answer = judging.answer_of(said, swapped)
         known = {"answer": answer, "swapped": swapped, "seconds": seconds}
+        # A repeated request must not count twice
         vote, new = Vote.objects.get_or_create(judge=judge, pair=item, defaults=known)
         return vote.answer == answer, new
 
     def find_last(self, user: User) -> tuple[Vote, Pair] | None:
+        # Votes are ordered by key, so the last one is the newest.
         last = Vote.objects.filter(judge__trial=self.row, judge__user=user).select_related("pair").last()
         return (last, last.pair) if last else None
 
@@ -124,6 +126,7 @@ class TrialDesk:
         """Notify the owner once the last wanted vote is cast. `item` is the pair of that vote."""
         actions.publish(self.row.pk)
         wanted = self.row.judges_wanted
+        # Exactly at the wanted number, so that the owner is told once.
         if item is None or not wanted or item.votes.filter(judge__user__isnull=False).count() != wanted:
             return
         if not judging.count_votes(self.row.pairs.all()).filter(given__lt=wanted).exists():
@@ -144,7 +147,7 @@ class TrialDesk:
 
 
 def _list_votes(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
-    """A row for each vote; one with empty columns for a pair without any."""
+    """Yield a row for each vote; for a pair without any, one with empty columns."""
     votes: dict[int, list[Vote]] = defaultdict(list)
     for vote in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
         votes[vote.pair_id].append(vote)
@@ -158,7 +161,7 @@ def _list_votes(trial: PairwiseTrial) -> Iterator[Sequence[Any]]:
 
 def _vote_cells(vote: Vote) -> list[Any]:
     by = "person" if vote.judge.user_id else "backbone"
-    source = preferred_source(vote)
+    source = get_preferred_source(vote)
     won = sources.words(source) if source else ""
     first = "b" if vote.swapped else "a"
     return [name_of(vote.judge), by, vote.answer, won, first, vote.seconds, vote.time, vote.reply]

@@ -13,6 +13,7 @@ def draw_preferences(table: Preferences) -> Plot | None:
     """Plot each pair of sources once, the more preferred one named first. None if no vote decides."""
     rows = []
     for place, (_, cells) in enumerate(table.rows):
+        # Only above the diagonal: the other half says the same the other way round.
         for cell in cells[place + 1 :]:
             if cell is None or cell.preferred.value is None:
                 continue
@@ -21,6 +22,7 @@ def draw_preferences(table: Preferences) -> Plot | None:
             if value >= HALF or low is None or high is None:
                 rows.append(IntervalRow(f"{cell.row} over {cell.column}", value, low, high, found.n))
             else:
+                # Turned round: the upper bound becomes the lower one.
                 rows.append(IntervalRow(f"{cell.column} over {cell.row}", 1 - value, 1 - high, 1 - low, found.n))
     label = "How often one label was preferred to the other; the line: one half, what chance gives"
     return draw_intervals(rows, label, "Share of the votes that decide", level=HALF)

@@ -1,8 +1,8 @@
-"""The form of New trial: parses it, explains its errors, and drafts the pairs."""
+"""Parse the form of New trial, explain its errors, and draft the pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from django import forms
@@ -13,6 +13,7 @@ from experiments.core.params import MAX_COUNT
 from experiments.display.form_fields import LiveForm, NumberText, offer_counted
 from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
+from experiments.pairwise.lists import JudgeBackbone
 from experiments.pairwise.sampling import plan_pairs
 from experiments.pairwise.sources import LabelsBySource, LabelSource
 
@@ -21,6 +22,7 @@ MAX_PAIRS, DEFAULT_PAIRS = 2_000, 100
 DEFAULTS = {"most": str(DEFAULT_PAIRS), "repeats": "10", "known_answers": "10", "seed": "0"}
 OF_UNITS = ("circuits", "model", "layer", "unit", "q")
 WORDS = 10
+_AMOUNT = dict.fromkeys(("required", "invalid"), "Write an amount of money: 5 or 0.50.")
 CONCEPT = "concept"
 """Kind of a layer whose units respond to what their names say."""
 
@@ -68,7 +70,7 @@ class NewTrial(LiveForm):
 
     @property
     def trial(self) -> PairwiseTrial:
-        """The trial that a valid form describes, not saved."""
+        """Return the unsaved trial that a valid form describes."""
         given, units = self.cleaned_data, QueryDict(mutable=True)
         units.update({name: str(given[name]) for name in OF_UNITS if given[name] not in (None, "", False)})
         return PairwiseTrial(
@@ -86,15 +88,33 @@ class NewTrial(LiveForm):
         given = {column: self.cleaned_data[name] for name, column in columns.items()}
         found = Unit.objects.filter(members__isnull=not self.cleaned_data["circuits"])
         found = found.filter(**{column: value for column, value in given.items() if value not in (None, "")})
+        # A filter for each word: they may be in different labels of the unit.
         for word in self.cleaned_data["q"].split()[:WORDS]:
             found = found.filter(pk__in=Unit.objects.filter(labels__text__icontains=word).order_by().values("pk"))
         return found
+
+
+class AskJudge(forms.Form):
+    """A model that is to judge, and what it may cost."""
+
+    backbone = forms.CharField(required=False, widget=forms.Select)
+    cost = forms.FloatField(
+        label="At most, US dollars", initial=5, widget=NumberText({"inputmode": "decimal"}), error_messages=_AMOUNT
+    )
+    unpriced = forms.BooleanField(label="Without a known price", required=False)
+
+    def offer(self, backbones: Iterable[JudgeBackbone]) -> None:
+        """Fill the list, with why one is not ready."""
+        notes = ((each, "not ready" if each.lacks else "price unknown" if each.unpriced else "") for each in backbones)
+        choices = [(each.value, f"{each.label} ({note})" if note else each.label) for each, note in notes]
+        cast("forms.Select", self.fields["backbone"].widget).choices = choices
 
 
 def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
     """Return the trial of a valid form with its pairs and what to show of each. Nothing is saved."""
     trial = form.trial
     known = sources.labels_of(form.units(), trial.sources)
+    # Only these can make a pair.
     several = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
     return trial, draw_pairs(trial, form.cleaned_data["most"], known, several)
 
@@ -108,6 +128,7 @@ def draw_pairs(trial: PairwiseTrial, most: int, known: LabelsBySource, several: 
     # Of the others the profile with the most exemplars, of equals the latest
     written = UnitProfile.objects.filter(unit__in=several.order_by().values("pk"), written__isnull=False)
     counted = written.exclude(unit__in=truths).annotate(seen=Count("exemplars")).filter(seen__gt=0)
+    # Ascending: the last row of a unit stays in the dictionary.
     profiles = dict(counted.order_by("seen", "written", "pk").values_list("unit_id", "pk"))
     pairs = plan_pairs(trial, most, known, truths.keys() | profiles.keys())
     for pair in pairs:

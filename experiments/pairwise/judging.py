@@ -1,4 +1,4 @@
-"""Chooses the pairs to offer, the order of the two labels, and the exemplars to show.
+"""Choose the pairs to offer, the order of the two labels, and the exemplars to show.
 
 The order of the labels is drawn for each judge. A repeated pair has the opposite order.
 """
@@ -27,7 +27,9 @@ def key_of(user: User) -> str:
 
 def is_swapped(trial: PairwiseTrial, pair: Pair, key: str) -> bool:
     """True if this judge sees `b` first. A repeated pair is the opposite of its original."""
+    # Drawn by a hash, so that the same judge gets the same order again
     drawn = hashlib.sha256(f"{trial.seed} {key} {pair.original_id or pair.pk}".encode()).digest()[0] % 2 == 1
+    # A repetition draws by the key of its original, and is then turned round.
     return drawn != bool(pair.original_id)
 
 
@@ -35,6 +37,7 @@ def answer_of(said: str, swapped: bool) -> Answer:
     """Translate first or second on the screen to label a or b of the pair."""
     if said == NEITHER:
         return Answer.NEITHER
+    # Unequal means: first and not swapped, or second and swapped.
     return Answer.A if (said == FIRST) != swapped else Answer.B
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,21 +15,19 @@ from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
-    ListFilter,
     Narrowed,
-    contain_words,
+    index_filters,
     narrow_down,
-    offer_each,
+    offer_values,
     require_known,
     sort_rows,
 )
 from experiments.display.run_pictures import THUMBNAIL
 from experiments.models import Backbone, Judge, Pair, PairwiseTrial, Vote
 from experiments.pairwise import judging
+from experiments.reviews import queue_lists
+from experiments.reviews.queue_lists import NEWEST, OPEN, STATUSES, WAITING
 
-WAITING, OPEN, CLOSED = "waiting", "open", "closed"
-STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
-NEWEST = "-created"
 SORTS: Mapping[str, Any] = {
     "created": F("created"),
     "name": F("name"),
@@ -39,7 +37,23 @@ SORTS: Mapping[str, Any] = {
     "closed": F("closed"),
 }
 """Name in the query -> expression to sort by."""
-FILTERS = frozenset({"q", "status", "model", "layer", "owner"})
+_PLACE = ("unit__layer__model__name", "unit__layer__name", "unit__number")
+
+
+def _list_pairs(names: SystemNameMasker) -> QuerySet[Pair]:
+    """Return the pairs whose unit the viewer may know."""
+    return Pair.objects.filter(unit__isnull=False).exclude(names.are_hidden_at(*_PLACE))
+
+
+_OF_QUEUES = queue_lists.FILTERS
+FILTERS = index_filters(
+    _OF_QUEUES["q"],
+    replace(_OF_QUEUES["status"], description="`waiting`: a pair is there for you"),
+    replace(_OF_QUEUES["model"], choices=offer_values(_list_pairs, _PLACE[0])),
+    replace(_OF_QUEUES["layer"], choices=offer_values(_list_pairs, _PLACE[1], _PLACE[0])),
+    replace(_OF_QUEUES["owner"], choices=offer_values(lambda _: PairwiseTrial.objects.all(), "owner__username")),
+)
+"""By name in the address, as of review queues. Systems are those of the units whose labels are compared."""
 PICTURES = 3
 """Pictures of a trial: the strongest exemplars of its first units."""
 BLIND = {
@@ -56,6 +70,7 @@ def trials(user: User) -> QuerySet[Any]:
     `size` is the number of pairs, `mine` those that this person has judged, `left` those offered to them, `votes`
     the votes of people.
     """
+    # Positions have no gaps: the last one is the number of pairs
     last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
     own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")
@@ -74,18 +89,13 @@ def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
     A filter by system does not match systems that are hidden from this person.
     """
     told = ~SystemNameMasker(user).are_hidden_at(*_PLACE)
-    conditions: Mapping[str, Condition] = {
-        "q": contain_words("name"),
+    instead: dict[str, Condition] = {
         "status": _by_status,
         "model": lambda text: _holds(Q(unit__layer__model__name=text) & told),
         "layer": lambda text: _holds(Q(unit__layer__name=text) & told),
-        "owner": lambda text: Q(owner__username=text),
     }
-    found = narrow_down(trials(user), params, conditions)
+    found = narrow_down(trials(user), params, FILTERS, instead)
     return sort_rows(found, params.get("sort", ""), SORTS, NEWEST)
-
-
-_PLACE = ("unit__layer__model__name", "unit__layer__name", "unit__number")
 
 
 def _by_status(text: str) -> Q:
@@ -95,20 +105,6 @@ def _by_status(text: str) -> Q:
 
 def _holds(condition: Q) -> Q:
     return Q(Exists(Pair.objects.filter(condition, trial=OuterRef("pk")).order_by()))
-
-
-def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
-    """Return the filter fields with their choices."""
-    pairs = Pair.objects.filter(unit__isnull=False).exclude(SystemNameMasker(user).are_hidden_at(*_PLACE)).order_by()
-    model = found.values.get("model", "")
-    layers = pairs.filter(unit__layer__model__name=model).values_list("unit__layer__name", flat=True).distinct()
-    models = pairs.values_list("unit__layer__model__name", flat=True).distinct()
-    owners = PairwiseTrial.objects.order_by().values_list("owner__username", flat=True).distinct()
-    return [
-        ListFilter("model", "Model", offer_each(models), clears="layer"),
-        ListFilter("layer", "Layer", offer_each(layers), idle="" if model else "Choose a model first"),
-        ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
-    ]
 
 
 @dataclass
@@ -135,9 +131,10 @@ def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, Tri
     known = list(first)
     images = judging.exemplars_of(profile for _, profile in known)
     for trial, profile in known:
+        # A slice, since a profile may have lost its exemplars.
         for each in images.get(profile, [])[:1]:
             found[trial].pictures.append(UnitPicture(reverse("thumbnail", args=[each.image_id, THUMBNAIL])))
-    told = pairs.filter(unit__isnull=False).exclude(SystemNameMasker(user).are_hidden_at(*_PLACE)).order_by("trial")
+    told = _list_pairs(SystemNameMasker(user)).filter(trial__in=list(found)).order_by("trial")
     for trial, model, layer in told.values_list("trial", *_PLACE[:2]).distinct():
         found[trial].places.append(f"{model} / {layer}")
     return found

@@ -68,6 +68,7 @@ def draft_trial_of(
         raise InvalidInput(f"Choose 1 to {MAX_JUDGES:,} judges a pair, not {judges_wanted}.", "judges_wanted")
     trial = PairwiseTrial(
         name=f"Two by two: {evaluation.name}"[:80],
+        # In the order of the evaluation, whatever the order of the request.
         sources=[key for key in there if key in chosen],
         seed=seed,
         evaluation=evaluation,
@@ -89,7 +90,7 @@ def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
     return said
 
 
-# --- what came of them ---
+# --- results ---
 
 
 def tabulate_preferences(evaluation: Evaluation) -> list[ResultTable]:
@@ -109,6 +110,7 @@ def _tabulate(trial: PairwiseTrial) -> ResultTable:
         for (one, other), *cells in zip(
             combinations(trial.sources, 2), *(_list_cells(table) for _, table in groups), strict=True
         )
+        # A model without votes would be a row of gaps.
         if not model or any(cell.preferred.n or cell.neither for cell in cells)
     ]
     columns = ("Preferred", *(name for name, _ in found[0][1]))
@@ -142,7 +144,7 @@ class ToldPreference:
 
     @property
     def key(self) -> str:
-        """Key of the figure. Dots in names are replaced, because a dot would nest in the output of `--json`."""
+        """Return the key of the figure, with dots in names replaced: they would nest in the output of `--json`."""
         path = ("two_way", *([] if self.own else [self.by.casefold()]), self.model, f"{self.one}-{self.other}")
         return ".".join(each.replace(".", "_") for each in path if each)
 

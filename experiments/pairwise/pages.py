@@ -18,11 +18,13 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import parse_float
+from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
+from experiments.display.narrowing import list_fields
 from experiments.display.tables import ListColumn, choose_columns
-from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
+from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
-from experiments.pairwise.form import MAX_PAIRS, NewTrial, draft_trial
+from experiments.pairwise.form import MAX_PAIRS, AskJudge, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
 from experiments.runs.filter_words import describe_filter
 
@@ -30,15 +32,15 @@ PER_PAGE = 30
 COLUMNS = (
     ListColumn("number", "Number", kind="number"),
     ListColumn("labels", "Labels"),
-    ListColumn("place", "Layers", kind="place"),
+    ListColumn("place", "Layers", kind="unit-cell"),
     ListColumn("pairs", "Pairs", "size", "number"),
     ListColumn("status", "Status"),
     ListColumn("judged", "Judged by you"),
     ListColumn("votes", "Votes", "votes", "number", wide=True),
-    ListColumn("evaluation", "Evaluation", kind="few", wide=True),
-    ListColumn("owner", "By", "owner", "few", wide=True),
-    ListColumn("created", "Created", "created", "few"),
-    ListColumn("closed", "Closed", "closed", "few"),
+    ListColumn("evaluation", "Evaluation", kind="secondary", wide=True),
+    ListColumn("owner", "By", "owner", "secondary", wide=True),
+    ListColumn("created", "Created", "created", "secondary"),
+    ListColumn("closed", "Closed", "closed", "secondary"),
 )
 DEFAULT_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
 """Columns of the list by default."""
@@ -63,8 +65,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": [(row, name_sources(row), contents[row.pk]) for row in rows],
         "columns": columns,
         "shown": columns.has,
-        "fields": lists.list_filters(found, user),
-        "statuses": lists.STATUSES.items(),
+        "fields": list_fields(lists.FILTERS, found.values, SystemNameMasker(user)),
+        "statuses": lists.FILTERS["status"].choices,
         "words": describe_filter("pairwise trials", found.values),
         "any": bool(rows) or PairwiseTrial.objects.exists(),
         "may_judge": role >= Role.REVIEWER,
@@ -80,6 +82,7 @@ def new(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
+    # Without a source the address only fills the form in.
     form = NewTrial(given, listed, untouched=not (sent or "source" in given))
     if sent:
         with suppress(ActionRefused):
@@ -106,6 +109,12 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the settings and judges of a trial, and its results once it is closed."""
+    access.require(request)
+    return _render_trial(request, pk, AskJudge())
+
+
+def _render_trial(request: HtmxRequest, pk: int, form: AskJudge, status: int = 200) -> HttpResponse:
+    """Render the page, with a refused form if there is one. For htmx only the judges."""
     user = access.require(request)
     row = get_object_or_404(lists.trials(user), pk=pk)
     role = access.role_in(request) or Role.VIEWER
@@ -126,11 +135,13 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.htmx.target == JUDGES:
         return render(request, "pairwise/judges.html", context)
     backbones = lists.judge_backbones() if role >= actions.MANAGES and row.closed is None else []
+    form.offer(backbones)
     context |= {
         "kinds": [(label, kinds[kind]) for kind, label in PairKind.choices if kinds.get(kind)],
         "sources": name_sources(row),
         "units": QueryDict(row.query).items(),
         "mine": next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0),
+        "form": form,
         "backbones": backbones,
         "any_unpriced": any(each.unpriced for each in backbones),
         "blind": lists.BLIND["scripted"],
@@ -138,7 +149,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     if row.closed:
         found = results.trial_results(row)
         context |= {"results": found, "preference_plot": drawing.draw_preferences(found.together)}
-    return render(request, "pairwise/trial.html", context)
+    return render(request, "pairwise/trial.html", context, status=status)
 
 
 def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -150,36 +161,20 @@ def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 @require_POST
-def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
-    """Create a trial between labels of an evaluation."""
-    actor = Actor.of(request, actions.MANAGES)
-    row, sent = get_object_or_404(Evaluation, pk=evaluation), request.POST
-    most, judges = (parse_float(sent.get(name, "")) for name in ("most", "judges"))
-    try:
-        if most is None or judges is None or judges < 1:
-            raise InvalidInput("Write how many pairs and how many judges a pair as whole numbers, 1 or more.", "judges")
-        chosen = sent.getlist("source")
-        return redirect(actions.make_trial_of(actor, row, chosen, most=int(most), judges_wanted=int(judges)))
-    except (ActionRefused, OverflowError, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", evaluation)
-
-
-@require_POST
-def ask(request: HttpRequest, pk: int) -> HttpResponse:
+def ask(request: HtmxRequest, pk: int) -> HttpResponse:
     """Ask a backbone to judge, or to resume."""
     actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
-    typed = request.POST.get("cost", "")
-    limit = parse_float(typed)
-    if limit is None:
-        messages.error(request, f"“{typed[:40]}” is no amount of money: write it as 5 or 0.50.")
-        return redirect("pairwise-trial", pk)
-    try:
-        actions.ask_backbone(actor, pk, request.POST.get("backbone", ""), limit, unpriced="unpriced" in request.POST)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("pairwise-trial", pk)
+    form = AskJudge(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            actions.ask_backbone(actor, pk, given["backbone"], given["cost"], unpriced=given["unpriced"])
+        except InvalidInput as refusal:
+            add_refusal(form, refusal, cost_limit="cost")
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+    return _render_trial(request, pk, form, 400) if form.errors else redirect("pairwise-trial", pk)
 
 
 @require_POST

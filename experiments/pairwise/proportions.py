@@ -23,14 +23,14 @@ class Proportion:
 
     @property
     def decides(self) -> int:
-        """1 if the whole interval is above one half, -1 if below, else 0."""
+        """Return 1 if the whole interval is above one half, -1 if below, else 0."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > 0.5) - (self.high < 0.5)
 
     @property
     def said(self) -> str:
-        """The proportion in words, such as "64 % (7 of 11; 35 to 85 %)"."""
+        """Return the proportion in words, such as "64 % (7 of 11; 35 to 85 %)"."""
         if self.value is None or self.low is None or self.high is None:
             return "none yet"
         return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")

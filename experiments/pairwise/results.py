@@ -77,6 +77,7 @@ class Results:
 def trial_results(trial: PairwiseTrial, model: str = "") -> Results:
     """Return the results of a closed trial, or of the units of one model. Three queries."""
     judges = list(trial.judges.select_related("user", "job"))
+    # By the stored name: the unit itself may have left the catalogue.
     votes = list(Vote.objects.filter(judge__trial=trial, pair__unit_name__startswith=model).select_related("pair"))
     total = trial.pairs.count()
     people = [judge for judge in judges if judge.user_id]
@@ -112,13 +113,13 @@ def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
     some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
     given = Counter(vote.answer for vote in some)
     preferred = _count_votes(
-        [each for each in some if preferred_source(each)], lambda each: preferred_source(each) == row
+        [each for each in some if get_preferred_source(each)], lambda each: get_preferred_source(each) == row
     )
     names = sources.words(row), sources.words(column)
     return PreferenceCell(*names, preferred, given[Answer.NEITHER], given[Answer.UNREAD])
 
 
-def preferred_source(vote: Vote) -> str:
+def get_preferred_source(vote: Vote) -> str:
     """Return the source of the chosen label; "" if none."""
     return {Answer.A: vote.pair.source_a, Answer.B: vote.pair.source_b}.get(Answer(vote.answer), "")
 
@@ -127,6 +128,7 @@ def preferred_source(vote: Vote) -> str:
 
 
 def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int) -> JudgeScore:
+    # An answer that could not be read says nothing of a judge's consistency.
     by_pair = {vote.pair_id: vote for vote in votes if vote.answer != Answer.UNREAD}
     again = [each for each in by_pair.values() if each.pair.original_id in by_pair]
     known = [each for each in by_pair.values() if each.pair.kind == PairKind.KNOWN]
@@ -141,6 +143,7 @@ def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int
         neither=given[Answer.NEITHER],
         unread=given[Answer.UNREAD],
         repeated=_count_votes(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
+        # In an attention check the right label is always A; the order on the screen is drawn.
         known_answers=_count_votes(known, lambda each: each.answer == Answer.A),
         first=_count_votes(decided, lambda each: (each.answer == Answer.A) != each.swapped),
         seconds=median(took) if took else None,

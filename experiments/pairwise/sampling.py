@@ -30,6 +30,7 @@ def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Coll
 
     `seen` are the units that have something to show.
     """
+    # 1. Every possible comparison, in a fixed order.
     rng = Random(f"trial {trial.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
     # Each two of the sources, wherever both say something
@@ -40,10 +41,12 @@ def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Coll
     ]
     # `rng` is drawn from in a fixed order, so that a seed gives the same pairs again
     different = [each for each in possible if not _is_same(*each[2])]
+    # 2. The pairs, drawn at random; then the attention checks among them.
     chosen = [_make_pair(PairKind.PLAIN, *each) for each in rng.sample(different, min(most, len(different)))]
-    checks = _known_answers(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
+    checks = _list_known_pairs(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
     pairs = [*chosen, *checks]
     rng.shuffle(pairs)
+    # 3. What was left out, by reason; then the repetitions.
     left_out = {
         ONE_SOURCE: sum(len(sources) == 1 for sources in said.values()),
         NOTHING_TO_SEE: sum(len(sources) > 1 and unit not in seen for unit, sources in said.items()),
@@ -61,7 +64,7 @@ def _make_pair(kind: PairKind, unit: int, sources: tuple[str, str], labels: tupl
     return Pair(kind=kind, unit_id=unit, source_a=source_a, source_b=source_b, **sides)
 
 
-def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
+def _list_known_pairs(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
     """Return pairs of a label and a label of another unit from the same source, so that the style reveals nothing."""
     of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
     places = [(unit, source) for source, units in of_source.items() for unit in units]
@@ -73,6 +76,7 @@ def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng
         others = rng.sample(of_source[source], min(TRIES, len(of_source[source])))
         own = said[unit].values()
         wrong = (said[other][source] for other in others if other != unit)
+        # A label that says the same as any of this unit's would be a wrong "wrong answer".
         if other := next((each for each in wrong if not any(_is_same(each, mine) for mine in own)), None):
             found.append(_make_pair(PairKind.KNOWN, unit, (source, source), (said[unit][source], other)))
     return found
@@ -90,4 +94,5 @@ def _add_repeats(pairs: list[Pair], count: int, rng: Random) -> None:
     for pair in rng.sample(plains, min(count, len(plains))):
         again = copy(pair)
         again.kind, again.original = PairKind.REPEAT, pair
+        # A short list has no room for the gap: the repetition then comes last.
         pairs.insert(rng.randint(min(pairs.index(pair) + 1 + GAP, len(pairs)), len(pairs)), again)

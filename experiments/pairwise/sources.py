@@ -81,6 +81,7 @@ def _name_sweeps(keys: Iterable[str]) -> dict[str, str]:
 def _keys_of(source: str, backbone: str, model: str, sweep: int | None) -> list[str]:
     """Return the keys that a label counts under, from its source and from the backbone and sweep of its run."""
     if source != "run":
+        # A file may call its method "agent": that is still an import.
         return [source if source in OURS and source != AGENT else f"{IMPORT}:{source}"]
     if backbone == PERSON:
         return [PERSON]
@@ -93,6 +94,7 @@ def list_sources() -> list[LabelSource]:
     counts: Counter[str] = Counter()
     rows = Label.objects.filter(units__isnull=False).order_by()
     of_run = ("run__backbone", "run__backbone_model", "run__sweep")
+    # Distinct: the join repeats a label for each of its units.
     kinds = rows.values_list("source", *of_run).annotate(Count("pk", distinct=True))
     for source, backbone, model, sweep, count in kinds:
         counts.update(dict.fromkeys(_keys_of(source, backbone or "", model or "", sweep), count))
@@ -113,6 +115,7 @@ def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
     for (unit, key), some in found.items():
         ordered = sorted(some, key=lambda each: each.order)
         last = ordered[-1]
+        # A run may conclude with several labels, which belong together.
         together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
         text = "; ".join(dict.fromkeys(each.text for each in together))
         said.setdefault(unit, {})[key] = SourceLabel(text, together[0].label, last.order, last.run)
@@ -122,6 +125,7 @@ def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
 def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:
     """Yield unit, key and label for everything that these sources ever said."""
     # What labels of these sources have in their column `source`
+    # The database narrows down by the source; the exact keys are compared below.
     columns = {key.removeprefix(f"{IMPORT}:") for key in keys}
     if any(key.partition(":")[0] in {AGENT, PERSON, SWEEP} for key in keys):
         columns.add("run")

@@ -93,12 +93,12 @@ def make_queue(actor: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers:
     return queue
 
 
-def own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
+def list_own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
     """Return the runs that this person may add to review: all for an admin, else their own."""
     return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
 
 
-def ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
+def list_ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.filter(status__in=ENDED)
 
 
@@ -110,10 +110,11 @@ def may_put_up(run: Run, user: User, role: Role) -> bool:
 @transaction.atomic
 def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
     """Append an ended run to an open queue and notify the reviewers that the queue names."""
-    if not own_runs(Run.objects.filter(pk=run.pk), actor.person).exists():
+    if not list_own_runs(Run.objects.filter(pk=run.pk), actor.person).exists():
         raise StateConflict("Add runs of your own; an admin may add any.")
     if not run.has_ended:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
+    # Locked: the queue stays open, and no other run gets the same position
     row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
     if row is None:
         raise StateConflict("This queue is closed or does not exist. Choose an open one.")
@@ -166,7 +167,7 @@ def _publish(queue: int) -> None:
 
 def take_next(actor: Actor, queue: ReviewQueue, wanted: int | None = None) -> Review | None:
     """Reserve the next item for this person, preferably the one at position `wanted`. None if there is none now."""
-    review = reservation.take(queue, actor.person, wanted)
+    review = reservation.reserve_item(queue, actor.person, wanted)
     if review is not None:
         _publish(queue.pk)
     return review
@@ -218,6 +219,7 @@ def submit(
             reservation.update_complete(row)
             audit.record(actor, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
             _publish(row.queue_id)
+    # Outside the transaction, so that the draft is kept
     if hindrance is not None:
         raise hindrance
     return review
@@ -232,7 +234,7 @@ def _write(item: ReviewItem, user: User, version: int, fields: Mapping[str, Any]
         setattr(review, name, value)
     # The slot is looked up at each save: it may have lapsed and been taken by another reviewer
     if item.queue.closed is None:
-        review.slot = reservation.free_slot(item, user)
+        review.slot = reservation.find_free_slot(item, user)
     review.reserved_until = timezone.now() + LENGTH if review.slot else None
     review.version += 1
     review.saved = timezone.now()
@@ -256,7 +258,7 @@ def _find_hindrance(item: ReviewItem, review: Review, seq: int, additional: bool
     """Return why the stored draft cannot be submitted as it is; None if it can."""
     if item.queue.closed:
         return NotSubmitted("The queue was closed in the meantime. Your draft is kept.", "over")
-    if lacking := rubric.missing(review):
+    if lacking := rubric.list_missing(review):
         return InvalidInput(f"Still to be filled in: {', '.join(lacking)}.")
     if seq < item.run.last_seq:
         count = item.run.last_seq - seq
@@ -299,7 +301,7 @@ def undo(actor: Actor, queue: ReviewQueue) -> Review:
         review = row.reviews.select_related("item__queue", "item__run").get(pk=last.pk)
         if review.state != ReviewState.SUBMITTED:
             raise StateConflict("That submission has been taken back already.")
-        if why := _why_it_stands(review):
+        if why := _explain_no_undo(review):
             raise StateConflict(f"{why}, so your review cannot be undone.")
         review.state, review.submitted = ReviewState.DRAFT, None
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
@@ -311,10 +313,10 @@ def undo(actor: Actor, queue: ReviewQueue) -> Review:
     return review
 
 
-def undoable(queue: ReviewQueue, user: User) -> Review | None:
+def find_undoable(queue: ReviewQueue, user: User) -> Review | None:
     """Return the submission that `undo` would take back."""
     last = _last_submission(queue, user)
-    return last if last is not None and not _why_it_stands(last) else None
+    return last if last is not None and not _explain_no_undo(last) else None
 
 
 def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
@@ -324,12 +326,9 @@ def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
     return rows.select_related("item__queue", "item__run").order_by("-submitted", "-pk").first()
 
 
-def _why_it_stands(review: Review) -> str:
-    """Return why a submission cannot be undone; "" if it can.
-
-    A reviewer who has since seen other reviews, or the name of the system, could replace a blind review by one that
-    is not.
-    """
+def _explain_no_undo(review: Review) -> str:
+    """Return why a submission cannot be undone; "" if it can."""
+    # A reviewer who knows more by now could replace a blind review by one that is not
     item = review.item
     if review.opinions_shown:
         return f"You have seen other reviews of item {item.position} since you submitted"
@@ -341,7 +340,7 @@ def _why_it_stands(review: Review) -> str:
 # --- final verdicts -------------------------------------------------------------------------------------------
 
 
-def why_not_settle(user: User, item: ReviewItem) -> str:
+def explain_no_verdict(user: User, item: ReviewItem) -> str:
     """Return why this person may not give the final verdict; "" if they may.
 
     Admins may, and reviewers who neither reviewed the item nor own the run: people do not settle a dispute in which
@@ -378,7 +377,7 @@ def settle_item(actor: Actor, item: int, verdict: str, label: str, reason: str) 
     if "\x00" in label + reason:
         raise InvalidInput("The text contains a zero byte, which cannot be stored. Remove it.")
     with reservation.lock_item(item) as row:
-        if problem := why_not_settle(actor.person, row):
+        if problem := explain_no_verdict(actor.person, row):
             raise StateConflict(problem)
         final = Adjudication.objects.create(
             item=row, adjudicator=actor.person, verdict=verdict, corrected_label=label, reason=reason

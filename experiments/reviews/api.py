@@ -13,7 +13,8 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Whole, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Whole, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
@@ -67,29 +68,14 @@ class QueueOut(RowOut):
     complete: int = Field(description="items that have all the reviews that are wanted")
 
 
+@with_filters(queue_lists.FILTERS)
 class QueueFilters(Schema):
     """Filters as on the Review page. All are optional."""
 
-    q: Words | None = Field(None, description="words of its name")
-    status: Literal["waiting", "open", "closed"] | None = Field(
-        None, description="`waiting`: something is there for you"
-    )
-    model: Words | None = Field(None, description="of a run that it holds")
-    layer: Words | None = None
-    backbone: Words | None = None
-    owner: Words | None = None
 
-
+@with_filters(lists.ITEM_FILTERS)
 class ItemFilters(Schema):
     """Filters as on the page of the queue. All are optional."""
-
-    show: Literal["open", "complete"] | None = Field(None, description="`open`: to be reviewed")
-    q: Words | None = Field(None, description="words of question, description and labels")
-    model: Words | None = None
-    layer: Words | None = None
-    backbone: Words | None = None
-    verdict: Words | None = Field(None, description="as of runs, as far as you may see it")
-    check: Words | None = Field(None, description="bound of r of the check, as >=0.5 or <0.2; or none")
 
 
 class ItemOut(RowOut):
@@ -205,7 +191,7 @@ def _item_at(queue: int, number: int) -> ReviewItem:
 def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[Paging]) -> ListPage[QueueOut]:
     """Newest first, filtered as on the Review page."""
     user = authorize(request)
-    found = queue_lists.queues_from(asked.model_dump(exclude_none=True), user)
+    found = queue_lists.queues_from(read_filters(asked), user)
     return page(request, found.require_sense(), ["-pk"], paging, QueueOut.from_orm)
 
 
@@ -231,7 +217,7 @@ def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Give either runs or a filter that selects them.", "runs")
     if plan.runs:
-        rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
+        rows = actions.list_ended_runs(actions.list_own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
         if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
             words = f"You cannot queue these, or they are active or missing: {', '.join(map(str, sorted(left)))}."
             raise InvalidInput(words, "runs")
@@ -239,8 +225,8 @@ def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     found = run_lists.runs_from(QueryDict(plan.query).dict(), actor.person)
     for name, problem in found.problems.items():
         raise InvalidInput(f"{name}: {problem}", "query")
-    theirs = actions.own_runs(found.runs, actor.person)
-    return actions.ended_runs(theirs) if plan.only_ended else theirs
+    theirs = actions.list_own_runs(found.runs, actor.person)
+    return actions.list_ended_runs(theirs) if plan.only_ended else theirs
 
 
 @router.get("/queues/{pk}", response=QueueOut, summary="Read a queue")
@@ -261,7 +247,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
 def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: Query[Paging]) -> ListPage[ItemOut]:
     """In queue order, filtered as on the page of the queue."""
     user = authorize(request)
-    found = lists.items_from(find(ReviewQueue.objects.all(), pk=pk), asked.model_dump(exclude_none=True), user)
+    found = lists.items_from(find(ReviewQueue.objects.all(), pk=pk), read_filters(asked), user)
     return page(request, found.require_sense(), ["position"], paging, ItemOut.from_orm)
 
 
@@ -354,7 +340,7 @@ def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut
     """Lists the reviews that you may see: in a blind queue, none until yours is submitted or the item is complete."""
     user = authorize(request)
     item = _item_at(pk, number)
-    rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
+    rows = blindness.list_visible_reviews(user).filter(item=item).select_related("reviewer").order_by("pk")
     blindness.record_disclosure(user, [item.pk])
     return [ReviewOut.from_orm(row) for row in rows]
 
@@ -394,4 +380,4 @@ def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
         raise PermissionDenied("This queue is blind, and figures reveal other reviews. Submit your reviews first.")
     blindness.record_disclosure(user, queue.items.values_list("pk", flat=True))
     rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
-    return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))
+    return AgreementOut(measures=rows, left_out=agreement.count_left_out(user, queue))

@@ -33,14 +33,15 @@ NOUNS = {
 
 
 def read_evidence(run: Run, names: SystemNameMasker, *, blind: bool) -> dict[str, Any]:
-    """Return the evidence of a run. A `blind` viewer sees its label check only after submitting, because it would
-    anchor them."""
+    """Return the evidence of a run, as far as a `blind` viewer may see it if they are."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
     exemplars, dataset = find_strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
+    # Not every run logs exemplars: those of the unit then serve for comparison.
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
+        # Before they submit, the label check would anchor them
         "answer": render_answer(run, names, acts=False, judges=blind),
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
@@ -57,6 +58,7 @@ def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     """Return the unit's exemplars and their dataset: the one that the run uses if it has any, else any other."""
     units = Unit.objects.filter(layer__model__name=run.model, layer__name=run.layer, number=run.unit)
     profiles = list(UnitProfile.objects.filter(unit__in=units, written__isnull=False).select_related("dataset"))
+    # False sorts before True: the run's own dataset comes first.
     profile = min(profiles, key=lambda each: each.dataset.key != run.options.get("dataset"), default=None)
     if profile is None:
         return [], ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -22,12 +23,41 @@ from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.form_fields import add_refusal
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
+from experiments.models.review import LABEL_CHARS
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
-FINAL = ("verdict", "corrected_label", "reason")
 BEFORE, AFTER = 6, 14
 """Items listed before and after the current one."""
+
+
+class FinalVerdict(forms.Form):
+    """The action checks what it holds, for the page and the API alike."""
+
+    verdict = forms.CharField(required=False, widget=forms.RadioSelect)
+    corrected_label = forms.CharField(
+        help_text="if it should be another", required=False, widget=forms.TextInput({"maxlength": LABEL_CHARS})
+    )
+    reason = forms.CharField(
+        label="Why",
+        help_text="the author and the reviewers read it",
+        required=False,
+        widget=forms.Textarea({"rows": 3, "maxlength": actions.FINAL_CHARS, "required": True}),
+    )
+
+
+class DeclineItem(forms.Form):
+    """Why a reviewer leaves an item to another."""
+
+    reason = forms.CharField(
+        label="Why?",
+        help_text="The run goes to another reviewer; the owner of the queue reads your reason.",
+        required=False,
+        widget=forms.TextInput(
+            {"maxlength": actions.DECLINE_CHARS, "required": True, "placeholder": "I made this run myself"}
+        ),
+    )
 
 
 @require_GET
@@ -35,6 +65,7 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Reserve the next item for this person and show it."""
     actor = Actor.of(request, Role.REVIEWER)
     row = get_object_or_404(ReviewQueue, pk=pk)
+    # A GET that reserves: reviewers keep the address as a link, and a second request gets the same item.
     review = actions.take_next(actor, row)
     if review is None:
         messages.info(request, _nothing_left(row, actor.person))
@@ -60,7 +91,7 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     user = access.require(request)
     row = _item_at(pk, position)
     if request.headers.get("X-Part") == "focus":
-        return render(request, "reviews/focus.html", _focus(row, user))
+        return render(request, "reviews/focus.html", _build_item_context(row, user))
     return render(request, "reviews/item.html", _page(row, user))
 
 
@@ -70,12 +101,19 @@ def _item_at(pk: int, position: int) -> ReviewItem:
     )
 
 
+def _render_refused(
+    request: HttpRequest, item: ReviewItem, user: User, status: int, typed: Mapping[str, Any] | None = None, **more: Any
+) -> HttpResponse:
+    """Render the page with what was typed, and what else was refused, by its name in the template."""
+    return render(request, "reviews/item.html", _page(item, user, typed) | more, status=status)
+
+
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of the full page."""
-    return _focus(item, user, typed) | _read_side(item.queue, item.position, user)
+    return _build_item_context(item, user, typed) | _read_side(item.queue, item.position, user)
 
 
-def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _build_item_context(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the context of evidence and rubric. The rubric shows what was `typed`, else what is stored."""
     row = lists.item_rows([item], user)[0]
     lists.record_disclosure([row], user)
@@ -84,6 +122,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
     since = mine.seq if mine else item.seen_seq
     kept = rubric.opinion_of(mine) if mine else {}
     filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
+    # A final verdict would anchor a reviewer who is still writing.
     readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == ReviewState.DRAFT)
     return {
         "item": item,
@@ -91,7 +130,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "run": item.run,
         "row": row,
         "mine": mine,
-        "state": _writing_state(mine, item, user),
+        "state": _get_writing_state(mine, item, user),
         "breadcrumbs": [
             ("Review", reverse("review")),
             (queue.name, queue.get_absolute_url()),
@@ -99,18 +138,21 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         ],
         "lines": [(line, str(filled.get(line.name) or "")) for line in rubric.LINES],
         "filled": filled,
-        "own": rubric.in_words(mine) if mine else [],
+        "texts": rubric.OpinionTexts(initial=filled, auto_id="rubric_%s"),
+        "final_form": FinalVerdict(auto_id="final_%s"),
+        "decline_form": DeclineItem(auto_id="decline_%s"),
+        "own": rubric.list_values(mine) if mine else [],
         "scores": [str(score) for score in rubric.SCORES],
         "verdicts": [(*choice, key) for choice, key in zip(ReviewVerdict.choices, "avr", strict=True)],
         "news": evidence.list_news(item.run, since),
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
-        "may_settle": readable and not actions.why_not_settle(user, item),
+        "may_settle": readable and not actions.explain_no_verdict(user, item),
         **evidence.read_evidence(item.run, SystemNameMasker(user), blind=blindness.is_blind(user, item.run_id)),
     }
 
 
-def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
+def _get_writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     """Return the state of the rubric for this person: "write", "offer" (they can take it), "lapsed", "closed",
     "done", "declined" or "read"."""
     if mine and mine.state != ReviewState.DRAFT:
@@ -134,7 +176,7 @@ def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
         "submissions": mine.count(),
         "counted": counted,
         "position": position,
-        "undoable": actions.undoable(queue, user),
+        "undoable": actions.find_undoable(queue, user),
     }
 
 
@@ -151,11 +193,12 @@ def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Return the item that would follow, so that a page can load it in advance. Nothing is reserved."""
     user = access.require(request, Role.REVIEWER)
     here = _item_at(pk, position)
+    # The current item is still a draft, so it comes first in the list.
     key = next((key for key in reservation.list_next(here.queue, user) if key != here.pk), None)
     if key is None:
         return HttpResponse(status=204)
     row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
-    context = _focus(row, user)
+    context = _build_item_context(row, user)
     # By the time it is shown, submitting the current item has reserved this one
     context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
     response = render(request, "reviews/focus.html", context)
@@ -200,7 +243,7 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
         return _answer_refusal(request, row, actor.person, error)
     lapsed = review.slot is None and row.queue.closed is None
     words = "Your reservation lapsed and another reviewer has the place. The draft is kept." if lapsed else ""
-    if _asks_json(request):
+    if _wants_json(request):
         return JsonResponse(_draft_json(review) | {"problem": "", "words": words})
     messages.success(request, words or "Draft saved.")
     return redirect(row)
@@ -218,7 +261,7 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue, wanted)
-    if _asks_json(request):
+    if _wants_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
         words = "" if following else _nothing_left(row.queue, actor.person)
         answer = {"problem": "", "next": after, "words": words, "queue": row.queue.get_absolute_url()}
@@ -234,6 +277,10 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     row = _item_at(pk, position)
     try:
         actions.decline(actor, row.pk, request.POST.get("reason", ""))
+    except InvalidInput as error:
+        form = DeclineItem(request.POST, auto_id="decline_%s")
+        add_refusal(form, error)
+        return _render_refused(request, row, actor.person, 422, decline_form=form)
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue)
@@ -260,15 +307,15 @@ def settle_item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Give the final verdict on an item."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
-    words = {name: request.POST.get(name, "") for name in FINAL}
+    form = FinalVerdict(request.POST, auto_id="final_%s")
     try:
-        actions.settle_item(actor, row.pk, words["verdict"], words["corrected_label"], words["reason"])
+        actions.settle_item(actor, row.pk, *(form.data.get(name, "") for name in form.fields))
+    except InvalidInput as error:
+        add_refusal(form, error)
+        return _render_refused(request, row, actor.person, 422, final_form=form)
     except ActionRefused as error:
         messages.warning(request, str(error))
-        if not isinstance(error, InvalidInput):
-            return redirect(row)
-        context = _page(row, actor.person) | {"final_typed": words}
-        return render(request, "reviews/item.html", context, status=422)
+        return redirect(row)
     messages.success(request, f"The final verdict on item {position} stands. Its author is told.")
     return redirect(row)
 
@@ -276,7 +323,7 @@ def settle_item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 # --- answers --------------------------------------------------------------------------------------------------
 
 
-def _asks_json(request: HttpRequest) -> bool:
+def _wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "") == "application/json"
 
 
@@ -286,8 +333,9 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     If the form was not stored, it is shown again beside the stored draft, so that the reviewer can choose.
     """
     unreadable = isinstance(error, rubric.UnreadableOpinion)
+    # What cannot be read was sent by no page of ours: there is nothing to merge.
     kept = None if unreadable else item.reviews.filter(reviewer=user).first()
-    if _asks_json(request):
+    if _wants_json(request):
         body = _draft_json(kept) if kept else {}
         # What the page's script goes by: "run", "taken", "over", "version" (changed elsewhere), or "invalid"
         problem = "version" if isinstance(error, OutOfDate) else getattr(error, "reason", "invalid")
@@ -298,9 +346,9 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
         return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):
-        elsewhere = rubric.in_words(kept) if kept else None
-        context = _page(item, user, request.POST) | {"elsewhere": elsewhere}
-        return render(request, "reviews/item.html", context, status=409)
+        elsewhere = rubric.list_values(kept) if kept else None
+        texts = rubric.OpinionTexts(request.POST, auto_id="rubric_%s")
+        return _render_refused(request, item, user, 409, request.POST, elsewhere=elsewhere, texts=texts)
     return redirect(item)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -15,17 +15,40 @@ from django.utils import timezone
 from experiments.core import blindness
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
-from experiments.display import verdicts
-from experiments.display.narrowing import ListFilter, Narrowed, narrow_down, offer_each, require_known
+from experiments.display.narrowing import (
+    Filter,
+    ListFilter,
+    Narrowed,
+    Rows,
+    index_filters,
+    list_fields,
+    narrow_down,
+    offer_values,
+    require_known,
+)
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role, Run
 from experiments.reviews import rubric
+from experiments.runs.filters import FILTERS
 from experiments.runs.lists import runs_from
 
 MAX_QUEUES = 5
 """Maximum number of queues on the Overview."""
 SHOWS = {"open": "To review", "complete": "Complete"}
-OF_RUNS = ("q", "model", "layer", "backbone", "verdict", "check")
+_OF_RUNS = ("q", "model", "layer", "backbone", "verdict", "check")
 """Filters of runs that also filter items."""
+ITEM_FILTERS = index_filters(
+    Filter(
+        "show",
+        "Items",
+        lambda text: Q(complete=require_known("state", text, SHOWS) == "complete"),
+        Literal["open", "complete"],
+        "`open`: to be reviewed",
+        choices=list(SHOWS.items()),
+        in_fields=False,
+    ),
+    *(FILTERS[name] for name in _OF_RUNS),
+)
+"""Of the items of a queue, for its page, the API and exports."""
 
 
 def reviewers() -> QuerySet[User]:
@@ -57,6 +80,7 @@ def with_progress(queues: QuerySet[Any]) -> list[Any]:
     """Add to each queue the number of reviews that are being written now (`writing`). Opened but empty drafts do not
     count."""
     live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    # Version 1 was opened and never saved
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
     found = list(queues)
     for queue in found:
@@ -80,7 +104,7 @@ class ItemRow:
 
     @property
     def people(self) -> list[tuple[User, str, Review]]:
-        """The people who work on the item, each with a state: "submitted", "reviewing", "lapsed" or "declined".
+        """Return the people who work on the item, each as "submitted", "reviewing", "lapsed" or "declined".
 
         People who only opened the item some time ago do not count.
         """
@@ -99,7 +123,7 @@ class ItemRow:
 
     @property
     def lines(self) -> list[tuple[rubric.RubricLine, list[int | None], bool]]:
-        """The criteria, the scores, and whether these differ by 2 or more."""
+        """Return the criteria, the scores, and whether these differ by 2 or more."""
         found = []
         for line in rubric.LINES:
             scores = [getattr(review, line.name) for review in self.opinions]
@@ -126,32 +150,34 @@ def items(queue: ReviewQueue) -> QuerySet[ReviewItem]:
 
 def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Narrowed:
     """Return the items that a query selects: by progress, and by filters of runs as this person may use them."""
-    known = {"show": lambda text: Q(complete=require_known("state", text, SHOWS) == "complete")}
-    found = narrow_down(items(queue), params, known)
-    asked = {name: params[name] for name in OF_RUNS if params.get(name, "").strip()}
+    found = narrow_down(items(queue), params, {"show": ITEM_FILTERS["show"]})
+    asked = {name: params[name] for name in _OF_RUNS if params.get(name, "").strip()}
     if not asked:
         return found
+    # By the filters of the Runs page, which know what is hidden from this person.
     runs = runs_from(asked, user)
     rows = found.rows.filter(run__in=runs.runs.order_by().values("pk"))
     return Narrowed(rows, found.values | runs.values, found.problems | runs.problems)
 
 
 def list_filters(queue: ReviewQueue, found: Narrowed, user: User) -> list[ListFilter]:
-    """Return the filter fields of the item list with their choices."""
-    fields = run_fields(Run.objects.filter(review_items__queue=queue), found, SystemNameMasker(user))
-    return [*fields, ListFilter("verdict", "Verdict", verdicts.CHOICES)]
+    """Return the filter fields of the item list, which offer what its runs have."""
+    offered = index_filters(*filters_of(lambda _: Run.objects.filter(review_items__queue=queue)))
+    return list_fields({**ITEM_FILTERS, **offered}, found.values, SystemNameMasker(user))
 
 
-def run_fields(runs: QuerySet[Run], found: Narrowed, names: SystemNameMasker) -> list[ListFilter]:
-    """Return filter fields for the system and the agent of these runs. Hidden systems are no choice."""
-    known, model = runs.order_by(), found.values.get("model", "")
-    told = known.exclude(names.are_hidden())
-    layers = offer_each(told.filter(model=model).values_list("layer", flat=True).distinct())
-    return [
-        ListFilter("model", "Model", offer_each(told.values_list("model", flat=True).distinct()), clears="layer"),
-        ListFilter("layer", "Layer", layers, idle="" if model else "Choose a model first"),
-        ListFilter("backbone", "Agent", offer_each(known.values_list("backbone", flat=True).distinct())),
-    ]
+def filters_of(runs: Rows) -> list[Filter]:
+    """Return the filters by system and agent, which offer what these runs have. Hidden systems are no choice."""
+
+    def list_named(names: SystemNameMasker) -> QuerySet[Any]:
+        return runs(names).exclude(names.are_hidden())
+
+    offered = {
+        "model": offer_values(list_named, "model"),
+        "layer": offer_values(list_named, "layer", "model"),
+        "backbone": offer_values(runs, "backbone"),
+    }
+    return [replace(FILTERS[name], choices=choices) for name, choices in offered.items()]
 
 
 def export_query(queue: ReviewQueue, found: Narrowed) -> str:
@@ -164,8 +190,8 @@ def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
     reviews: dict[int, list[Review]] = {}
     for review in Review.objects.filter(item__in=items).select_related("reviewer").order_by("slot", "pk"):
         reviews.setdefault(review.item_id, []).append(review)
-    seen = set(blindness.visible(user).filter(item__in=items).values_list("pk", flat=True))
-    blind = set(blindness.blinded_runs(user).filter(run__in=[item.run_id for item in items]))
+    seen = set(blindness.list_visible_reviews(user).filter(item__in=items).values_list("pk", flat=True))
+    blind = set(blindness.list_blinded_runs(user).filter(run__in=[item.run_id for item in items]))
     found = []
     for item in items:
         known = reviews.get(item.pk, [])

@@ -22,6 +22,7 @@ from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import SystemNameMasker
 from experiments.display import verdicts
+from experiments.display.narrowing import list_fields
 from experiments.display.run_pictures import find_pictures
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Review, ReviewQueue, ReviewState, Role
@@ -38,22 +39,22 @@ QUEUE_COLUMNS = (
     ListColumn("complete", "Complete", "complete"),
     ListColumn("verdicts", "Verdicts"),
     ListColumn("check", "Label check", wide=True),
-    ListColumn("place", "Layers", kind="place"),
-    ListColumn("backbone", "Agent", kind="few", wide=True),
+    ListColumn("place", "Layers", kind="unit-cell"),
+    ListColumn("backbone", "Agent", kind="secondary", wide=True),
     ListColumn("each", "Reviews each", kind="number", wide=True),
-    ListColumn("owner", "By", "owner", "few", wide=True),
-    ListColumn("created", "Created", "created", "few"),
-    ListColumn("closed", "Closed", "closed", "few"),
+    ListColumn("owner", "By", "owner", "secondary", wide=True),
+    ListColumn("created", "Created", "created", "secondary"),
+    ListColumn("closed", "Closed", "closed", "secondary"),
 )
 DEFAULT_QUEUE_COLUMNS = ("status", "complete", "verdicts", "place", "created")
 ITEM_COLUMNS = (
     ListColumn("number", "Run", kind="number"),
-    ListColumn("unit", "Unit", kind="place"),
+    ListColumn("unit", "Unit", kind="unit-cell"),
     ListColumn("status", "Status", wide=True),
     ListColumn("labels", "Labels"),
     ListColumn("check", "Label check"),
     ListColumn("verdict", "Verdict"),
-    ListColumn("backbone", "Agent", kind="few", wide=True),
+    ListColumn("backbone", "Agent", kind="secondary", wide=True),
     ListColumn("best", "Best", kind="number", wide=True),
     ListColumn("people", "Reviewers"),
 )
@@ -80,8 +81,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": [(queue, contents[queue.pk]) for queue in rows],
         "columns": columns,
         "shown": columns.has,
-        "fields": queue_lists.list_filters(found, user),
-        "statuses": queue_lists.STATUSES.items(),
+        "fields": list_fields(queue_lists.FILTERS, found.values, SystemNameMasker(user)),
+        "statuses": queue_lists.FILTERS["status"].choices,
         "words": describe_filter("review queues", found.values),
         "any": bool(rows) or ReviewQueue.objects.exists(),
         "mine": dict.fromkeys(queues_of(user).values_list("pk", flat=True)),
@@ -133,27 +134,28 @@ def new(request: HttpRequest) -> HttpResponse:
     """Show or handle the form of a new queue. The query selects its runs, as on the Runs page; only admins can add
     runs of others."""
     user = access.require(request, MAKES_QUEUES)
+    # From the address even for a POST: the form holds no filters.
     query = QueryDict(request.META.get("QUERY_STRING", "")[: actions.QUERY_CHARS])
     found = run_lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
-    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _proposed_name(found)})
-    theirs = actions.own_runs(found.runs, user)
+    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _propose_name(found)})
+    theirs = actions.list_own_runs(found.runs, user)
     if sent and form.is_valid():
         given = form.cleaned_data
-        runs = actions.ended_runs(theirs) if given.pop("only_ended") else theirs
+        runs = actions.list_ended_runs(theirs) if given.pop("only_ended") else theirs
         reviewers = list(lists.reviewers().filter(pk__in=given.pop("reviewers")))
         queue = ReviewQueue(**given, filters=query.urlencode())
         try:
             return redirect(actions.make_queue(Actor.behind(request, user), runs, queue, reviewers))
         except InvalidInput as error:
             form.add_error(error.field or None, str(error))
-    counts = {"all": theirs.count(), "ended": actions.ended_runs(theirs).count()}
+    counts = {"all": theirs.count(), "ended": actions.list_ended_runs(theirs).count()}
     counts["others"] = found.runs.count() - counts["all"]
     context = {"form": form, "counts": counts, "found": found, "query": query.urlencode()}
     return render(request, "reviews/new.html", context, status=422 if sent else 200)
 
 
-def _proposed_name(found: run_lists.Filtered) -> str:
+def _propose_name(found: run_lists.Filtered) -> str:
     """Propose a name from the filters. It does not name a system that reviewers must not know."""
     telling = found.runs.filter(system_kind=registry.BLINDED_KIND).exists()
     left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
@@ -199,6 +201,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show one queue with the items that the query selects. A live update gets the table alone."""
     user = access.require(request)
+    # `with_progress` gives a list, so `get_object_or_404` cannot be used.
     row = next(iter(lists.with_progress(lists.with_items(ReviewQueue.objects.filter(pk=pk)))), None)
     if row is None:
         raise Http404("There is no such queue.")
@@ -218,7 +221,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "columns": columns,
         "shown": columns.has,
         "fields": lists.list_filters(row, found, user),
-        "statuses": lists.SHOWS.items(),
+        "statuses": lists.ITEM_FILTERS["show"].choices,
         "words": describe_filter("items", found.values),
         "export_query": lists.export_query(row, found),
         "pictures": find_pictures(each.item.run_id for each in rows),
@@ -228,7 +231,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "may_review": queues_of(user).filter(pk=pk).exists(),
         "may_close": actions.may_close(user, row),
         "drafts": displaced.select_related("item").order_by("item__position"),
-        "undoable": actions.undoable(row, user),
+        "undoable": actions.find_undoable(row, user),
         "address": request.get_full_path(),
     }
     # The list reloads itself when others change the queue

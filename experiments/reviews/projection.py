@@ -1,4 +1,4 @@
-"""Projects the verdict of a run from its reviews. Nothing else writes `Run.verdict` and its figures.
+"""Project the verdict of a run from its reviews. Nothing else writes `Run.verdict` and its figures.
 
 Submitted reviews count if their item is complete or its queue is closed, the newest of each reviewer. The verdict is
 the one that more than half of them share, else "split". A final verdict overrides it. `blindness` decides who may
@@ -25,6 +25,7 @@ BATCH = 500
 def project(runs: Iterable[int], by: User | None = None) -> None:
     """Update the verdicts of these runs. Owners are notified of a new verdict, unless they gave it themselves."""
     keys = list(runs)
+    # Locked, so that reviews which end at the same moment are all counted; `of` leaves the joined owner free
     rows = list(Run.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=keys))
     opinions = _opinions_of(keys)
     finals = Adjudication.objects.filter(item__run__in=keys).order_by("pk")
@@ -33,9 +34,11 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     for run in rows:
         before = (run.verdict, run.verdict_final)
         given = opinions.get(run.pk, [])
+        # 1. The verdict of the most, if they are more than half.
         verdict, agreeing = next(iter(Counter(given).most_common(1)), ("", 0))
         if agreeing * 2 <= len(given) and given:
             verdict = Outcome.SPLIT
+        # 2. A final verdict overrides it, but the counts stay those of the reviews.
         run.verdict = str(final.get(run.pk, verdict))
         run.verdict_final = run.pk in final
         run.verdict_opinions, run.verdict_agreeing = len(given), given.count(run.verdict)

@@ -1,31 +1,36 @@
-"""Filters and sorts queues by a query, and reads what their columns show. Used by the Review page, exports and the
+"""Filter and sort queues by a query, and read what their columns show. Used by the Review page, exports and the
 API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db.models import Avg, Count, Exists, F, OuterRef, Q, QuerySet
 
+from experiments.api.fields import Words
 from experiments.core import blindness
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
-    ListFilter,
+    Filter,
     Narrowed,
     contain_words,
+    equal,
+    index_filters,
+    list_conditions,
     narrow_down,
-    offer_each,
+    offer_values,
     require_known,
     sort_rows,
 )
 from experiments.display.run_pictures import RunPicture, find_pictures
 from experiments.models import Outcome, ReviewItem, ReviewQueue, Run
-from experiments.reviews.lists import run_fields, with_items
+from experiments.reviews.lists import filters_of, with_items
 
 WAITING, OPEN, CLOSED = "waiting", "open", "closed"
 STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
@@ -39,7 +44,28 @@ SORTS: Mapping[str, Any] = {
     "closed": F("closed"),
 }
 """Name in the query -> expression to sort by."""
-FILTERS = frozenset({"q", "status", "model", "layer", "backbone", "owner"})
+FILTERS = index_filters(
+    Filter("q", "Words", contain_words("name"), Words, "words of its name", in_fields=False),
+    Filter(
+        "status",
+        "Status",
+        None,
+        Literal["waiting", "open", "closed"],
+        "`waiting`: something is there for you",
+        choices=list(STATUSES.items()),
+        in_fields=False,
+    ),
+    *filters_of(lambda _: Run.objects.filter(review_items__isnull=False)),
+    Filter(
+        "owner",
+        "Created by",
+        equal("owner__username"),
+        Words,
+        choices=offer_values(lambda _: ReviewQueue.objects.all(), "owner__username"),
+        blank="Anybody",
+    ),
+)
+"""By name in the address. Systems and agents are those of the runs that a queue holds."""
 PICTURES = 3
 """Pictures of a queue: those of its first runs."""
 
@@ -50,20 +76,18 @@ def queues_from(params: Mapping[str, str], user: User) -> Narrowed:
     A filter by system does not match systems that are hidden from this person.
     """
     names = SystemNameMasker(user)
-    conditions: Mapping[str, Condition] = {
-        "q": contain_words("name"),
-        "status": lambda text: _by_status(text, user),
-        "model": lambda text: _holds(Q(run__model=text) & ~names.are_hidden("run__")),
-        "layer": lambda text: _holds(Q(run__layer=text) & ~names.are_hidden("run__")),
-        "backbone": lambda text: _holds(Q(run__backbone=text)),
-        "owner": lambda text: Q(owner__username=text),
-    }
-    found = narrow_down(with_items(ReviewQueue.objects.all()), params, conditions)
+    conditions = list_conditions(FILTERS)
+    # Agents are never hidden: a filter that matches nothing.
+    hidden = {"model": names.are_hidden(), "layer": names.are_hidden(), "backbone": Q(pk__in=[])}
+    instead: dict[str, Condition] = {name: partial(_holds, conditions[name], those) for name, those in hidden.items()}
+    instead["status"] = partial(_by_status, user=user)
+    found = narrow_down(with_items(ReviewQueue.objects.all()), params, FILTERS, instead)
     return sort_rows(found, params.get("sort", ""), SORTS, NEWEST)
 
 
-def _holds(condition: Q) -> Q:
-    return Q(Exists(ReviewItem.objects.filter(condition, queue=OuterRef("pk")).order_by()))
+def _holds(condition: Condition, hidden: Q, text: str) -> Q:
+    runs = Run.objects.filter(condition(text)).exclude(hidden).order_by().values("pk")
+    return Q(Exists(ReviewItem.objects.filter(run__in=runs, queue=OuterRef("pk")).order_by()))
 
 
 def _by_status(text: str, user: User) -> Q:
@@ -71,15 +95,6 @@ def _by_status(text: str, user: User) -> Q:
     if status == WAITING:
         return Q(pk__in=blindness.waiting(user).order_by().values("queue"))
     return Q(closed__isnull=status == OPEN)
-
-
-def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
-    """Return the filter fields with their choices."""
-    owners = ReviewQueue.objects.order_by().values_list("owner__username", flat=True).distinct()
-    return [
-        *run_fields(Run.objects.filter(review_items__isnull=False), found, SystemNameMasker(user)),
-        ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
-    ]
 
 
 # --- what they hold ---

@@ -25,7 +25,7 @@ TRIES = 20
 """Items to try before saying that all are taken: another reviewer may be faster at each."""
 
 
-def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
+def reserve_item(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
     """Reserve the next item of the queue for this person, preferably the one at position `wanted`. None if there is
     none now."""
     for key in list_next(queue, user, wanted):
@@ -42,6 +42,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
     open_here = visible_to(ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False))
     mine = Review.objects.filter(item__in=open_here, reviewer=user, state=ReviewState.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
+    # Each once: a draft may also be the one that is asked for.
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
 
 
@@ -49,6 +50,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
 def lock_item(item: int) -> Iterator[ReviewItem]:
     """Yield the item, locked until the transaction ends."""
     with transaction.atomic():
+        # Only the item is locked: its queue and its run stay free for others.
         yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
 
 
@@ -60,21 +62,20 @@ def claim(item: int, user: User) -> Review | None:
             return review
         if not queues_of(user).filter(pk=row.queue_id).exists():
             return review
-        slot = free_slot(row, user)
+        slot = find_free_slot(row, user)
         if slot is None:
             return review
         if review is None:
+            # The last event at this moment: later ones are news to this reviewer.
             review = Review(item=row, reviewer=user, seq=row.run.last_seq)
         review.slot, review.reserved_until = slot, timezone.now() + LENGTH
         review.save()
         return review
 
 
-def free_slot(item: ReviewItem, user: User) -> int | None:
-    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation.
-
-    The item must be locked. The previous holder of a lapsed slot keeps the draft without a slot.
-    """
+def find_free_slot(item: ReviewItem, user: User) -> int | None:
+    """Return a slot for this person: their own, else an unused one, else one with a lapsed reservation. The item must
+    be locked."""
     taken = {review.slot: review for review in item.reviews.filter(slot__isnull=False)}
     slots = range(1, item.queue.reviewers_per_item + 1)
     for slot in slots:
@@ -85,13 +86,14 @@ def free_slot(item: ReviewItem, user: User) -> int | None:
             return slot
     for slot in slots:
         if not taken[slot].holds():
+            # The previous holder keeps the draft, without a slot
             Review.objects.filter(pk=taken[slot].pk).update(slot=None, reserved_until=None)
             return slot
     return None
 
 
 def has_room(item: ReviewItem, user: User) -> bool:
-    """True if `free_slot` would find a slot for this person. Nothing is changed."""
+    """True if `find_free_slot` would find a slot for this person. Nothing is changed."""
     held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
     return len(held) < item.queue.reviewers_per_item
 
@@ -102,5 +104,6 @@ def update_complete(item: ReviewItem) -> None:
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED, slot__isnull=False).count()
     item.complete = submitted >= item.queue.reviewers_per_item
     item.save(update_fields=["complete"])
+    # Also when it is no longer complete: an undone review takes a verdict back.
     if was_complete or item.complete:
         projection.project([item.run_id])

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+
 from experiments.core.errors import InvalidInput
 from experiments.models import Review, ReviewVerdict
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
@@ -35,6 +37,13 @@ TEXTS = {"corrected_label": LABEL_CHARS, "note": NOTE_CHARS}
 FIELDS = (*NAMES, "verdict", *TEXTS)
 
 
+class OpinionTexts(forms.Form):
+    """What a reviewer writes beside the scores."""
+
+    corrected_label = forms.CharField(help_text="if it should be another", required=False, max_length=LABEL_CHARS)
+    note = forms.CharField(required=False, max_length=NOTE_CHARS, widget=forms.Textarea({"rows": 3}))
+
+
 class UnreadableOpinion(InvalidInput):
     """A field of a review is invalid, so nothing was stored. The message says what is valid."""
 
@@ -53,6 +62,7 @@ def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
 def _score_from(line: RubricLine, value: Any) -> int | None:
     if value in (None, ""):
         return None
+    # As text: a form sends "3", the API 3, and 3.0 is neither.
     if str(value) not in {str(score) for score in SCORES}:
         words = f"“{line.question}” takes a whole number from 1 to 5, not “{str(value)[:40]}”."
         raise UnreadableOpinion(words, line.name)
@@ -74,14 +84,14 @@ def opinion_of(review: Review) -> dict[str, Any]:
     return {name: getattr(review, name) for name in FIELDS}
 
 
-def in_words(review: Review) -> list[tuple[str, str]]:
+def list_values(review: Review) -> list[tuple[str, str]]:
     """Return the name and value of each field that is filled in."""
     found = [(line.question, getattr(review, line.name)) for line in LINES]
     found += [("Verdict", review.get_verdict_display()), ("Corrected label", review.corrected_label)]
     return [(name, str(value)) for name, value in [*found, ("Note", review.note)] if value]
 
 
-def missing(review: Review) -> list[str]:
+def list_missing(review: Review) -> list[str]:
     """Return the names of fields that must be filled in before submitting."""
     lines = [line.question.rstrip("?") for line in LINES if getattr(review, line.name) is None]
     return lines if review.verdict else [*lines, "Verdict"]

@@ -53,6 +53,6 @@ def reviews_of_run(context: template.Context, run: Run) -> dict[str, Any]:
         "verdict": seen,
         "final": finals.first() if seen and seen.is_final else None,
         "items": items,
-        "settles": next((item for item in items if seen and not actions.why_not_settle(user, item)), None),
+        "settles": next((item for item in items if seen and not actions.explain_no_verdict(user, item)), None),
         "may_put_up": actions.may_put_up(run, user, role),
     }

@@ -23,6 +23,7 @@ from experiments.runs.asking.form import QueryForm, copy_values
 def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
     """Create a run from the form; from a `ForkForm`, a fork. Raises InvalidFields."""
     if not form.is_valid():
+        # Plain texts: callers outside of pages know nothing of Django's error lists.
         wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
         raise InvalidFields("Nothing was asked: some of it needs another look.", wrong)
     return add_run(actor, form.run(actor.person), enqueue=enqueue)
@@ -40,11 +41,13 @@ def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
     for run in drafts:
         run.owner = actor.person
     for run in drafts:
+        # All runs of a sweep wait in one queue: look it up once.
         run.run_queue = drafts[0].run_queue or queue.run_queue_of(run)
     made = Run.objects.bulk_create(drafts)
     Run.objects.filter(pk__in=[run.pk for run in made]).update(due=database_now())  # not by this machine's clock
     keep_questions(made)
-    transaction.on_commit(queue.ring)
+    # After the commit: a worker that wakes earlier would not see the rows.
+    transaction.on_commit(queue.wake_workers)
 
 
 def _require_researcher(actor: Actor) -> None:
@@ -58,6 +61,7 @@ def add_run(actor: Actor, run: Run, *, enqueue: bool = True) -> Run:
     _require_researcher(actor)
     run.owner = actor.person
     run.save()
+    # A parent without a round means a run that was asked again.
     origin = {"parent": run.parent_id, "round": run.fork_round} if run.fork_round else {"again": run.parent_id}
     audit.record(actor, Verb.RUN_FORKED if run.fork_round else Verb.RUN_ASKED, run, **origin if run.parent_id else {})
     if enqueue:

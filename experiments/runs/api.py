@@ -200,10 +200,11 @@ def _run_out(names: SystemNameMasker, run: Run) -> RunOut:
 
 
 def read_out(pk: int, viewer: User) -> RunOut:
-    """A run; its verdict and its system as the viewer may see them."""
+    """Return a run, with its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
     found = _run_out(SystemNameMasker(viewer), row)
     _fill_verdicts([found], viewer)
+    # For one run alone, since it reads all that the run logged.
     found.recounted = [CitedOut(**vars(each)) for each in cited_figures.recount(row, row.conclusion)]
     return found
 
@@ -232,6 +233,7 @@ def list_runs(
     found = lists.runs_from(read_filters(asked), user)
     if found.problems:
         raise InvalidFilters(found.problems)
+    # The order of the page is replaced: pages of the API continue by key.
     rows = found.runs.select_related("owner").prefetch_related("tags")
     shown = page(
         request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(_run_out, SystemNameMasker(user))
@@ -269,8 +271,9 @@ def tags_of(row: tagging.Tagged) -> Tags:
 
 
 def replace(request: HttpRequest, rows: QuerySet[Any], wanted: Tags, **which: Any) -> Tags:
-    """Have the row that there is these tags, if its editor knows those it has."""
+    """Give the row these tags, if the client knows its current ones. Raises Refusal."""
     with transaction.atomic():
+        # Locked, so that the tags cannot change between the comparison and the edit.
         row = find(rows.select_for_update(), **which)
         must_match(request, tags_of(row))
         tagging.set_tags(Actor.of(request, Role.RESEARCHER), row, wanted.tags)

@@ -37,11 +37,11 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "tag": ("Tag", "Tagged {count}."),
     "untag": ("Untag", "Took the tag off {count}."),
 }
-"""Name of an action -> its verb, and what says that it was done."""
+"""Name of an action -> its verb, and the message afterwards."""
 PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new", "study": "study-add"}
-"""Actions that are pages of their own."""
+"""Actions that lead to a page."""
 NUMBERED = frozenset({"compare", "study"})
-"""Those that take runs by their numbers, never by a filter."""
+"""Actions that take runs by their numbers, never by a filter."""
 
 
 @require_POST
@@ -52,17 +52,21 @@ def act(request: HttpRequest) -> HttpResponse:
     back = f"{reverse('runs')}?{QueryDict(query).urlencode()}"
     runs = _select_runs(request, user)
     count = runs.count()
+    # 1. Refuse what cannot be done.
     if problem := refusal(name, count, words):
         messages.error(request, problem)
         return redirect(back)
+    # 2. Lead to another page.
     if name in PAGES:  # the query string says the same choice to the other page
         numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MAX_RUNS]]
         chosen = urlencode({"run": numbers if name == "compare" else ",".join(numbers)}, doseq=True)
         if request.POST.get("all") == "yes" and name not in NUMBERED:
             chosen = QueryDict(query).urlencode()
         return redirect(f"{reverse(PAGES[name])}?{chosen}")
+    # 3. Act, if the confirmation was given; else ask for it.
     actor = Actor.of(request, Role.RESEARCHER)
     if "sure" in request.POST:
+        # One by one: a run that refuses does not hold up the others.
         report(request, name, [(run, do(name, actor, run, words)) for run in runs])
         return redirect(back)
     asked = {"verb": ACTIONS[name][0], "name": name, "tag": words, "count": count, "back": back, "query": query}
@@ -71,15 +75,16 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
-    """The ticked runs, or all that the filters choose."""
+    """Return the ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs
     keys = [key for key in map(parse_key, request.POST.getlist("run")) if key]
+    # One more than the limit, so that `refusal` notices.
     return Run.objects.filter(pk__in=keys[: MAX_RUNS + 1]).order_by("-pk")
 
 
 def refusal(name: str, count: int, words: str) -> str:
-    """Say why nothing is done; "" if it can be."""
+    """Return why nothing is done; "" if it can be."""
     if name not in ACTIONS and name not in PAGES:
         return f"There is no action “{name[:40]}”."
     if not count:
@@ -98,10 +103,11 @@ def refusal(name: str, count: int, words: str) -> str:
 
 
 def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> None:
-    """Say how many, and why not the others."""
+    """Show how many runs were changed, and why others were not."""
     reasons: dict[str, list[str]] = {}
     for run, problem in results:
         reasons.setdefault(problem, []).append(str(run.pk))
+    # No reason means that it was done.
     done = len(reasons.pop("", ()))
     messages.success(request, ACTIONS[name][1].format(count=f"{done} run{'' if done == 1 else 's'}"))
     for problem, keys in reasons.items():

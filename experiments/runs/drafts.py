@@ -29,11 +29,12 @@ def draft_run(
     options: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Run:
-    """A run on a system, not saved; `actions` saves it.
+    """Return an unsaved run on a system; `actions` saves it.
 
     Without a question it is given the usual one of the task, without a dataset or toolset those that suit the model
     and the backbone. `options` come on top of the system's; `columns` are other columns of `Run`.
     """
+    # Later ones win.
     known = {**system.options, **(options or {})}
     if not known.get("dataset") and system.kind != tasks.FUNCTION:
         known["dataset"] = compatibility.dataset_for(system.model)

@@ -6,21 +6,21 @@ Each function takes the valid filters of the address and the names that the view
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
-from django.db.models import QuerySet
+from typing import Any
 
 from experiments.core.system_names import SystemNameMasker
-from experiments.display.narrowing import Choice
+from experiments.display.narrowing import Choice, offer_values
 from experiments.models import Backbone, Member, Run, Tag
 
 
-def list_models(_: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
-    return _pair(_list_named("model", names).distinct())
+def _list_named(names: SystemNameMasker) -> Any:
+    """Return the runs whose system is not hidden from the viewer."""
+    return Run.objects.exclude(names.are_hidden())
 
 
-def list_layers(values: Mapping[str, str], names: SystemNameMasker) -> list[Choice]:
-    """Return the layers of the chosen model that runs are about."""
-    return _pair(_list_named("layer", names).filter(model=values.get("model", "")).distinct())
+list_models = offer_values(_list_named, "model")
+list_layers = offer_values(_list_named, "layer", "model")
+"""Layers of the chosen model that runs are about."""
 
 
 def list_backbones(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
@@ -38,11 +38,6 @@ def list_owners(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
 
 def list_tags(_: Mapping[str, str], __: SystemNameMasker) -> list[Choice]:
     return _pair(Tag.objects.values_list("name", flat=True))
-
-
-def _list_named(field: str, names: SystemNameMasker) -> QuerySet[Run, str]:
-    """Return this column of the runs whose system is not hidden from the viewer."""
-    return Run.objects.exclude(names.are_hidden()).order_by(field).values_list(field, flat=True)
 
 
 def _pair(names: Iterable[str]) -> list[Choice]:

@@ -14,12 +14,13 @@ NAMED = 6
 """Runs that are named by their numbers; of more, how many there are."""
 SHORT = 60
 BEFORE = ("status", "origin")
-"""Filters whose words stand before the noun, in this order."""
+"""Filters whose words come before the noun, in this order."""
 
 
 def describe_filter(noun: str, given: Mapping[str, str]) -> str:
-    """The noun with what the filters say of it: "Concluded runs of toybox layer4 with a score of at least 0.5". What no
-    words are known for stands as it is; without a filter, "All runs"."""
+    """Return the noun with its filters in words, such as "Concluded runs of toybox layer4 with a score of at least
+    0.5"; without a filter, "All runs". A filter without words appears by its name."""
+    # An address may hold anything: the sentence stays readable.
     told = {name: text.strip()[:200] for name, text in given.items() if text.strip()}
     first = [_ADJECTIVES[name](told[name]) for name in BEFORE if name in told and told[name] != Status.LIMIT_REACHED]
     rest = [words for name in _AFTER if name in told and (words := _AFTER[name](told[name]))]

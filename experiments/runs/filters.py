@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -46,15 +47,16 @@ def by_verdict(text: str, viewer: User | None) -> Q:
 
 
 def _by_numbers(text: str) -> Q:
-    """Runs by their numbers, as `12,15`."""
+    """Select runs by their numbers, as `12,15`."""
     numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
+    # One wrong number refuses the list: a shorter one would be another choice.
     if None in numbers:
         raise InvalidInput(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
     return Q(pk__in=numbers)
 
 
 def _by_backbone(text: str) -> Q:
-    """A backbone, or one with its model as `openai:gpt-4o`."""
+    """Select runs by backbone, or by a backbone with its model as `openai:gpt-4o`."""
     backbone, _, model = text.partition(":")
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
 
@@ -74,7 +76,7 @@ def _by_label(text: str) -> Q:
 
 
 def _by_check(text: str) -> Q:
-    """Runs by r of their check, as `0.5` or `>=0.5` for at least that and `<0.5` for less; or `none` for no check."""
+    """Select runs by r of their check: `0.5` or `>=0.5` for at least that, `<0.5` for less, `none` for no check."""
     if text == "none":
         return Q(label_check=None)
     found = CHECK.fullmatch(text)
@@ -118,6 +120,7 @@ FILTERS = index_filters(
     Filter(
         "verdict",
         "Verdict",
+        # Replaced by `runs_from` where the viewer is known.
         partial(by_verdict, viewer=None),
         Words,
         "accept, revise, reject, split, final, reviewed or none",
@@ -139,3 +142,9 @@ FILTERS = index_filters(
     Filter("until", "Until", until_day("created"), Day, "asked on this day or earlier", input="date"),
 )
 """By name in the address, in the order of the page. The condition of the verdict is what everybody may see."""
+
+
+def place_filters(model: str, layer: str, unit: str) -> list[Filter]:
+    """Return the filters by model, layer and unit for rows that have them in these columns."""
+    conditions = {"model": equal(model), "layer": equal(layer), "unit": equal_number(unit, "unit", digits=9)}
+    return [replace(FILTERS[name], condition=condition) for name, condition in conditions.items()]

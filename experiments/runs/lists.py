@@ -38,9 +38,9 @@ SORTS: Mapping[str, str] = {
     "verdict": "verdict_rank",
     "check": "label_check__pearson",
 }
-"""Name in the address -> what is sorted by; a minus before the name turns the order round."""
+"""Name in the address -> column; a minus before the name reverses the order."""
 MAY_LACK = frozenset({"best", "verdict", "check"})
-"""Of these, those that a run may have no value of."""
+"""Columns without a value in some runs."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,15 @@ class Filtered:
 def runs_from(params: Mapping[str, str], viewer: User | None = None, names: SystemNameMasker | None = None) -> Filtered:
     """Return the runs that the parameters of an address select, sorted, with the verdicts that the viewer may see;
     without a viewer those that all users may. A run whose system is hidden in `names`, else from the viewer, is not
-    found by it.
-    """
+    found by it."""
     names = names or SystemNameMasker(viewer)
     conditions = list_conditions(FILTERS)
-    conditions |= {name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")}
-    conditions |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
-    found = narrow_down(visible_to(Run.objects.all()), params, conditions)
+    instead: dict[str, Condition] = {
+        name: partial(_by_system, names, conditions[name]) for name in ("model", "layer", "unit")
+    }
+    # Words and verdicts may be hidden from this viewer too.
+    instead |= {"q": partial(by_words, names=names), "verdict": partial(by_verdict, viewer=viewer)}
+    found = narrow_down(visible_to(Run.objects.all()), params, FILTERS, instead)
     runs, values, problems = found.rows, found.values, found.problems
     sort = params.get("sort", "") or NEWEST
     if sort.removeprefix("-") not in SORTS:
@@ -74,12 +76,12 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Syst
 
 
 def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
-    """In this order; runs without a value come last, and of equals the newest first."""
+    """Sort the runs; those without a value come last, and equal ones newest first."""
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
     name = sort.removeprefix("-")
     if name == "verdict":
         runs = verdicts.annotate_rank(runs, viewer)
-    # Said only where it makes a difference: PostgreSQL does not read an index in an order that it was not made in.
+    # Only where it makes a difference: PostgreSQL cannot read an index that orders NULL otherwise.
     last = True if name in MAY_LACK else None
     column = F(SORTS[name])
     turned = column.desc(nulls_last=last) if sort.startswith("-") else column.asc(nulls_last=last)
@@ -87,5 +89,6 @@ def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Qu
 
 
 def _by_system(names: SystemNameMasker, condition: Condition, text: str) -> Q:
-    """Runs by what they study, where the viewer may know it."""
+    """Return a filter by system."""
+    # To be found by a hidden name would reveal it.
     return condition(text) & ~names.are_hidden()

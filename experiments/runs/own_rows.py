@@ -1,4 +1,4 @@
-"""Rows that people keep under a name, for themselves or for the team: saved views of lists, presets of new runs."""
+"""Rows that people store under a name, for themselves or for the team: saved views of lists, presets of new runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ NAME_CHARS = 60
 
 
 def choose_readable(rows: QuerySet[OwnRow], user: User | AnonymousUser) -> QuerySet[OwnRow]:
-    """One's own, and those that others share."""
+    """Return the user's own rows, and those that others share."""
     if not isinstance(user, User):
+        # Guests of a shared page have no account, and own nothing.
         return rows.none()
     return rows.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
 
@@ -25,6 +26,7 @@ def choose_readable(rows: QuerySet[OwnRow], user: User | AnonymousUser) -> Query
 def save_under_name(row: OwnRow, noun: str) -> None:
     """Save a row. Raises StateConflict for a name that another of the user's rows has."""
     try:
+        # A savepoint: the error must not spoil the transaction around it.
         with transaction.atomic():
             row.save()
     except IntegrityError:

@@ -36,16 +36,16 @@ COLUMNS = (
     ListColumn("check", "Label check", "check"),
     ListColumn("verdict", "Verdict", "verdict"),
     ListColumn("tags", "Tags"),
-    ListColumn("backbone", "Agent", "backbone", "few"),
+    ListColumn("backbone", "Agent", "backbone", "secondary"),
     ListColumn("seed", "Seed", "seed", "number"),
-    ListColumn("fork", "Comes from", kind="few"),
+    ListColumn("fork", "Comes from", kind="secondary"),
     ListColumn("rounds", "Rounds", "rounds", "number", wide=True),
     ListColumn("images", "Images", "images", "number", wide=True),
     ListColumn("best", "Best", "best", "number", wide=True),
     ListColumn("tokens", "Tokens", "tokens", "number"),
     ListColumn("cost", "Cost", "cost", "number"),
-    ListColumn("asked", "Created", "created", "few"),
-    ListColumn("owner", "By", "owner", "few", wide=True),
+    ListColumn("asked", "Created", "created", "secondary"),
+    ListColumn("owner", "By", "owner", "secondary", wide=True),
     ListColumn("time", "Time", "seconds", "number", wide=True),
 )
 DEFAULT_COLUMNS = ("number", "status", "labels", "check", "verdict", "backbone", "asked")
@@ -54,7 +54,7 @@ DEFAULT_COLUMNS = ("number", "status", "labels", "check", "verdict", "backbone",
 
 @require_safe
 def index(request: HtmxRequest) -> HttpResponse:
-    """The runs that the address chooses; the list alone for htmx."""
+    """Show the runs that the address selects; htmx gets only the list."""
     user = access.require(request)
     role = access.role_in(request) or Role.VIEWER
     found = lists.runs_from(request.GET.dict(), user)
@@ -89,5 +89,6 @@ def index(request: HtmxRequest) -> HttpResponse:
     elif request.htmx.trigger == "filters":  # what may be chosen next depends on what was
         context["again"] = build_field(FILTERS["layer"], FILTERS, found.values, found.names)
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
+    # One address answers htmx with a part of the page: caches must tell the two apart.
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response

@@ -30,25 +30,25 @@ class PredictionInterval:
 
     @classmethod
     def of(cls, values: Sequence[float], count: int) -> PredictionInterval | None:
-        """Return the sum of `count` more runs like the recorded ones; None if nothing is recorded.
-
-        The upper limit of a prediction by Student's t: the sum varies by itself, and so does the mean of few records.
-        """
+        """Return the sum of `count` more runs like the recorded ones; None if nothing is recorded."""
         if not values:
             return None
         expected, recorded = mean(values) * count, len(values)
         if recorded == 1:
             return cls(expected, ONCE * expected)
+        # The upper limit of a prediction by Student's t: the sum varies, and so does the mean of few records.
         error = stdev(values) * sqrt(count + count * count / recorded)
         return cls(expected, expected + find_student(recorded - 1, SURE) * error)
 
     @property
     def lower(self) -> float:
         """Return the lower bound of nine in ten."""
+        # As far below as above; time and money are never negative.
         return max(0.0, 2 * self.expected - self.upper)
 
     def __add__(self, other: PredictionInterval) -> PredictionInterval:
         """Add two sums that vary independently."""
+        # Independent deviations add in squares.
         beyond = sqrt((self.upper - self.expected) ** 2 + (other.upper - other.expected) ** 2)
         return PredictionInterval(self.expected + other.expected, self.expected + other.expected + beyond)
 
@@ -64,10 +64,11 @@ class RecordedRun:
 
 
 def read_recorded(backbone: str, backbone_model: str, **chosen: object) -> list[RecordedRun]:
-    """The newest runs of a backbone that ended by themselves; `chosen` as conditions of a query narrows them down."""
+    """Return the newest runs of a backbone that ended by themselves; `chosen` are further conditions of the query."""
     ended = Run.objects.filter(
         backbone=backbone,
         backbone_model=backbone_model,
+        # Runs that failed or were stopped took less than a whole run takes.
         status__in=[Status.CONCLUDED, Status.LIMIT_REACHED],
         seconds__gt=0,
         **chosen,

@@ -1,4 +1,4 @@
-"""What templates that are not of runs show of them."""
+"""Provide template tags that show runs on the pages of other rooms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ register = template.Library()
 
 @register.filter
 def limits_changed(event: LimitsChanged) -> list[tuple[str, str, str]]:
-    """Of an event "limits": name, what held before, what holds now."""
+    """Return the changes of a "limits" event: name, value before, value now."""
     return limits.changes(encode(event.before) if event.before else {}, encode(event.limits))
 
 
 @register.inclusion_tag("runs/views.html", takes_context=True)
 def saved_views(context: template.Context, of: str, name: str = "") -> dict[str, Any]:
-    """The views that are kept of a list, and the form to keep another, proposed under this name."""
+    """Show the saved views of a list, and the form to save another, with this name proposed."""
     request = context["request"]
     query = clean_query(request.GET.urlencode())
     may_share = (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER
@@ -36,6 +36,7 @@ def saved_views(context: template.Context, of: str, name: str = "") -> dict[str,
         "list": of,
         "views": [(view, draw_view_form(view.name, view.shared, may_share, f"id_{view.pk}_%s")) for view in views],
         "query": query,
+        # An unfiltered list has no name to propose.
         "form": draw_view_form(name[:60] if query else "", False, may_share, "id_view_%s"),
         "user": request.user,
         "csrf_token": context.get("csrf_token"),

@@ -24,6 +24,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/", page.page, name="run"),
     path("runs/<int:pk>/events/", page.events, name="run-events"),
     path("runs/<int:pk>/events.jsonl", page.events_file, name="run-events-file"),
+    # One view for three actions, which differ in the function alone.
     path("runs/<int:pk>/pause/", steering.act, {"do": actions.pause}, name="run-pause"),
     path("runs/<int:pk>/try-again/", steering.act, {"do": actions.resume}, name="run-try-again"),
     path("runs/<int:pk>/stop/", steering.act, {"do": actions.stop}, name="run-stop"),

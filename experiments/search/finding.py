@@ -141,13 +141,13 @@ def find_newest(
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if viewer and (scope.model or scope.layer or scope.unit is not None):
         passages = passages.exclude(SystemNameMasker(viewer).are_hidden())
-    matching = _compare_terms(passages, terms).filter(permissions.seen_by(viewer))
+    matching = _compare_terms(passages, terms).filter(permissions.filter_visible(viewer))
     # Oldest of the newest passages that are compared one by one; None if there are fewer passages
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:
         return keys, None, floor is None
-    keys, frontier = backend.here().find_newest(matching, terms, before, limit)
+    keys, frontier = backend.get_backend().find_newest(matching, terms, before, limit)
     return keys, frontier, frontier is None
 
 
@@ -155,7 +155,7 @@ def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Return the keys of all observations with these words in titles and prompts, as a subquery for
     `filter(pk__in=…)`."""
     matching = _compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
-    return backend.here().filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
+    return backend.get_backend().filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
 
 
 def _compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:

@@ -67,7 +67,7 @@ def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]
     everything = Option(_cut_plain(f"Search everything for “{typed.strip()}”"), where)
     found = [
         ("Pages", list(pages(terms, role))),
-        ("Review", list(reviewing(terms, user))),
+        ("Review", list(_find_reviewing(terms, user))),
         ("Units", list(units(terms))),
         ("Runs", list(runs(typed, terms, user))),
         ("Models", list(models(terms))),
@@ -94,7 +94,7 @@ def _rank(rows: Iterable[T], name: Callable[[T], str], terms: Sequence[str]) -> 
     return [row for points, row in sorted(scored, key=lambda pair: -pair[0]) if points]
 
 
-def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
+def _find_reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """Yield the newest queues and trials with this name; with the word "agreement", the agreement of a queue's
     reviewers."""
     queues = _rank(ReviewQueue.objects.all()[:LISTED], lambda each: f"{each.name} agreement queue", terms)

@@ -18,23 +18,25 @@ from experiments.models import Review, ReviewState, Run, SearchText
 from experiments.models.search_text import OPINIONS, TextKind
 
 
-def seen_by(viewer: User | None) -> Q:
+def filter_visible(viewer: User | None) -> Q:
     """Return a filter for passages that this person may see now. Without a person: no opinions."""
     facts = ~Q(kind__in=OPINIONS)
     if viewer is None:
         return facts
-    unblinded = ~Q(run__in=blindness.blinded_runs(viewer))
+    unblinded = ~Q(run__in=blindness.list_blinded_runs(viewer))
     comments = Q(kind=TextKind.COMMENT) & unblinded
-    here = Q(kind=TextKind.REVIEW, anchor__in=readable(viewer).values("pk"))
+    here = Q(kind=TextKind.REVIEW, anchor__in=_list_readable_reviews(viewer).values("pk"))
     brought = Q(kind=TextKind.REVIEW, anchor=None) & unblinded
     finals = Q(kind=TextKind.FINAL) & ~Q(run__in=_list_hidden_runs(viewer))
     return facts | comments | here | brought | finals
 
 
-def readable(viewer: User) -> QuerySet[Review]:
+def _list_readable_reviews(viewer: User) -> QuerySet[Review]:
     """Return the submitted reviews that the viewer may find: their own, and those of others that they may read and
     that no longer influence their own."""
-    others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=_list_hidden_runs(viewer))
+    others = Q(pk__in=blindness.list_visible_reviews(viewer).order_by().values("pk")) & ~Q(
+        item__run__in=_list_hidden_runs(viewer)
+    )
     return Review.objects.filter(others | Q(reviewer=viewer), state=ReviewState.SUBMITTED).order_by()
 
 

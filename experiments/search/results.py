@@ -79,7 +79,7 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
         group = groups.setdefault(system, HitGroup(passage))
-        group.add(_hit_of(passage, terms, images, places[passage.pk]))
+        group.add(_build_hit(passage, terms, images, places[passage.pk]))
     return list(groups.values())
 
 
@@ -92,7 +92,7 @@ def find_images(passages: Iterable[SearchText]) -> Mapping[int, str]:
     return {pk: url for pk, key in found.items() if key and (url := address("thumbnail", key, THUMBNAIL))}
 
 
-def _hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
+def _build_hit(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
     kind = TextKind(passage.kind)
     words = snippet(passage.text, terms)
     return Hit(kind, str(kind.label), _place_of(passage), url, words, images.get(passage.pk, ""))
@@ -158,13 +158,13 @@ def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None],
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece]:
     """Return pieces of the text, each with true for a hit; "…" marks omitted parts."""
     # Hits of several terms may overlap
-    spans = list(merge_spans(hits(text, terms)))
+    spans = list(merge_spans(_find_hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
     pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MAX_MARKS], start, end)
     return [*([("…", False)] if start else []), *pieces, *([("…", False)] if end < len(text) else [])]
 
 
-def hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
+def _find_hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
     """Yield the positions of the terms in the original text, in any spelling."""
     normalized, places = normalized_with_places(text)
     for term in terms:

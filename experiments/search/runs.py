@@ -26,7 +26,7 @@ def runs_matching(typed: str, names: SystemNameMasker | None = None) -> QuerySet
     # A list must not ignore words that it cannot search
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
-    searched = _without_systems(hidden, names.hidden) if names and hidden else F("normalized")
+    searched = _hide_systems(hidden, names.hidden) if names and hidden else F("normalized")
     for term in asked.terms:
         summaries = summaries.alias(place=StrIndex(searched, Value(term))).filter(
             Q(place__gt=0) | _filter_by_number(term, hidden)
@@ -34,9 +34,10 @@ def runs_matching(typed: str, names: SystemNameMasker | None = None) -> QuerySet
     return summaries.values_list("pk", flat=True)
 
 
-def _without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
+def _hide_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
     """Return the normalized text of a summary; for hidden systems, without the line that names the system."""
     text: Any = F("normalized")
+    # `texts.summary` writes the system on a line after the question
     for line in sorted({normalize(f"{model} {layer}") for model, layer, _ in systems}):
         text = Replace(text, Value(f"\n{line}"), Value(""))
     return Case(When(hidden, then=text), default=F("normalized"), output_field=TextField())

@@ -31,6 +31,7 @@ class ShareForm(forms.Form):
         choices=SPANS,
         initial="7",
         widget=forms.RadioSelect,
+        # Django's own messages would name the field's key.
         error_messages=dict.fromkeys(("required", "invalid_choice"), "Say for how long."),
     )
     date = forms.CharField(
@@ -45,6 +46,7 @@ class ShareForm(forms.Form):
         """Add `expires`, the moment at which the link ends."""
         data = super().clean() or {}
         if span := data.get("span"):
+            # None after an error of the date, which makes the form invalid anyway.
             known = self.day_of(data.get("date", "")) if span == "date" else timezone.now() + timedelta(days=int(span))
             data["expires"] = known
         return data
@@ -58,6 +60,7 @@ class ShareForm(forms.Form):
         except InvalidInput as error:
             self.add_error("date", str(error))
             return None
+        # The end of today is still ahead, so today is allowed.
         if not timezone.now() < end <= timezone.now() + MAX_VALIDITY:
             self.add_error("date", YEAR)
         return end
@@ -71,12 +74,15 @@ def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, 
     """
     of_run = isinstance(shared, Run)
     # Locked, so that two requests at once cannot pass the limit
+    # Runs and studies alike, hence the manager of the row's own class.
     type(shared)._default_manager.select_for_update().get(pk=shared.pk)
+    # Expired and revoked links do not count.
     if sum(each.is_good for each in shared.shares.all()) >= MAX_LINKS:
         noun = "run" if of_run else "study"
         raise StateConflict(
             f"{noun.capitalize()} {shared.pk} has {MAX_LINKS} valid links already. Revoke one that is not needed."
         )
+    # A study has no comments of its own, and its form does not ask.
     comments = comments and of_run
     made, token = Share.issue(shared, actor.person, expires, names=names, comments=comments)
     until = expires.isoformat(timespec="minutes")
@@ -90,5 +96,6 @@ def revoke(actor: Actor, share: Share) -> None:
     """Revoke a link. Revoking it again changes nothing. Raises PermissionDenied for a user who neither made the link
     nor owns what it shows."""
     actor.require_own("made this link", share.created_by_id, share.shared.owner_id)
+    # A second revocation is not recorded again.
     if share.revoke():
         audit.record(actor, Verb.RUN_UNSHARED if share.run else Verb.STUDY_UNSHARED, share.shared, share=share.pk)

@@ -48,11 +48,13 @@ def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse
     @require_safe
     @wraps(view)
     def answer(request: HttpRequest, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        # The same page for every failure: a reader cannot learn whether a token ever was valid.
         share = _find_share(token)
         try:
             response = view(request, share, *args, **kwargs) if share else _answer_gone(request)
         except Http404:
             response = _answer_gone(request)
+        # Also on images and on the page of failures.
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
@@ -76,6 +78,7 @@ def _answer_gone(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, share: Share) -> HttpResponse:
     """Show the run or the study as it is now. Only the first page counts as a view."""
     token = _token_of(request)
+    # Chat programs send HEAD to preview links: those are no readers.
     if request.method == "GET" and "page" not in request.GET:
         share.note_view()
     if share.run:
@@ -97,6 +100,7 @@ def run_page(request: HttpRequest, share: Share, number: int) -> HttpResponse:
 
 
 def _token_of(request: HttpRequest) -> str:
+    # For the type checker: a request in a view has been resolved.
     assert request.resolver_match
     return str(request.resolver_match.kwargs["token"])
 
@@ -105,6 +109,7 @@ def _token_of(request: HttpRequest) -> str:
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
     """Return the PNG if it belongs to what is shared. Raises Http404 otherwise."""
     _require_shown(share, key)
+    # Not cached, so that a revoked link shows nothing any more.
     return serve_image(request, key, "no-store")
 
 
@@ -122,6 +127,7 @@ def _require_shown(share: Share, key: str) -> None:
         return
     else:
         runs = list_runs(share.study)
+    # Keys are hashes of pixels: an image is served only if it occurs in what is shared.
     logged = Observation.objects.filter(Q(image=key) | Q(masked=key) | Q(map=key), run__in=runs)
     if not logged.exists() and not _is_ordinary(runs, key):
         raise Http404
@@ -130,8 +136,10 @@ def _require_shown(share: Share, key: str) -> None:
 def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
     """True if the key is one of the ordinary images that came with the first result of a run."""
     results = Event.objects.filter(run__in=runs, kind="result")
+    # Only the first result of a run lists ordinary images.
     earlier = Event.objects.filter(run=OuterRef("run"), kind="result", seq__lt=OuterRef("seq"))
     for event in results.exclude(Exists(earlier)).iterator():
+        # They are part of the event, not rows of their own, so they are searched here.
         images = event.content.ordinary_images if isinstance(event.content, ExperimentEnded) else ()
         if any(key in (each.image, each.masked, each.map.image if each.map else None) for each in images):
             return True
@@ -139,7 +147,7 @@ def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
 
 
 def _read_shared_study(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """All that the template shows."""
+    """Return all that the template shows."""
     study, names, pictures = share.study, SystemNameMasker(None), SharedImages(token)
     assert study is not None, "a link to a run has another page"
     items = list_items(study, names)

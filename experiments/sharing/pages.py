@@ -53,8 +53,10 @@ def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about:
         "shared": shared,
         "shares": [
             (each, access.may_change(actor.person, each.created_by_id, shared.owner_id))
+            # The limit counts valid links; expired and revoked ones are listed too, up to this bound.
             for each in shared.shares.select_related("created_by")[: 5 * actions.MAX_LINKS]
         ],
+        # Empty again after a link was made, so that a reload does not suggest another.
         "form": actions.ShareForm() if address else form,
         "address": address,
     }
@@ -78,6 +80,7 @@ def revoke_of_study(request: HttpRequest, pk: int, share: int) -> HttpResponse:
 def _revoke(request: HttpRequest, actor: Actor, share: Share) -> HttpResponse:
     actions.revoke(actor, share)
     messages.success(request, "The link is revoked: it opens nothing any more.")
+    # The same form is on the settings page of admins: lead back to where it was sent from.
     if "settings" in request.POST:
         return redirect("settings-shares")
     return redirect("run-shares" if share.run else "study-shares", share.shared.pk)

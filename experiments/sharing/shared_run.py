@@ -47,7 +47,9 @@ def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str
     """Return the template context of a shared run, or of one run of a shared study. The number of queries is
     constant."""
     page = Page.of(params, run.last_seq, PER_PAGE)
+    # Events are numbered from 1 without gaps, so pages are ranges of numbers and need no offset.
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
+    # A link may be opened by people who still have to review the run blind
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
     talks = threads(run, show_names=share.show_names) if speaks else {}
     shown = redact(events, Audience.LINK, show_names=share.show_names)
@@ -57,6 +59,7 @@ def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str
         **run_html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
         "share": share,
+        # The answer stands at the top of the first page only.
         "answer": render_answer(run, SystemNameMasker(None), Audience.LINK, pictures) if page.number == 1 else "",
         "names": SystemNameMasker(None),
         "page": page,
@@ -96,8 +99,10 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
             if said.deleted is None and show_names:
                 comments.append(SharedComment(person(said.author), said, said.text))
             elif said.deleted is None:
+                # Numbered in the order of their first comment, so one person has one number on the page.
                 name = names.setdefault(said.author_id, f"Person {len(names) + 1}")
                 comments.append(SharedComment(name, said, MENTION.sub("@…", said.text)))
+        # A thread whose comments are all deleted is not shown.
         if comments:
             thread = SharedThread(_describe_anchor(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
             found.setdefault(talk.seq, []).append(thread)

@@ -20,7 +20,7 @@ from experiments.units.chosen import Target
 CHANGES = Role.RESEARCHER
 MAX_TITLE = 120
 MAX_TEXT = 20_000
-TARGET = Target("study", "title", MAX_TITLE, "Study")
+TARGET = Target("study", "Studies", "title", MAX_TITLE, "Study")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def add_items(actor: Actor, pk: int, drafts: Sequence[ItemDraft]) -> int:
     if not fresh:
         return 0
     check_size(len(there) + len(fresh))
+    # After the highest position, not after the count: removals may leave gaps.
     _insert(row, build_items(fresh, after=max((each.position for each in there), default=0)))
     _note_change(row)
     audit.record(actor, Verb.STUDY_EXTENDED, row, items=len(fresh))
@@ -63,11 +64,14 @@ def edit_study(actor: Actor, pk: int, title: str, text: str, edits: Sequence[Ite
     """Set a study's title and text, and its items' captions and order to those of `edits`. Items that are not in
     `edits` are removed. Raises InvalidInput."""
     row = lock_study(actor, pk)
+    # 1. The remaining items, in the new order; unknown keys are ignored, since another editor may have removed them.
     items = {each.pk: each for each in row.items.all()}
     kept = [(items[each.item], each.caption) for each in edits if each.item in items]
+    # 2. New places and captions. An invalid caption stops here, before anything is written.
     for position, (item, caption) in enumerate(kept, 1):
         item.position, item.caption = position, check_caption(caption)
     row.title, row.text = _check_title(title), _check_text(text)
+    # 3. Remove the others and store the rest.
     row.items.exclude(pk__in=[item.pk for item, _ in kept]).delete()
     StudyItem.objects.bulk_update([item for item, _ in kept], ["position", "caption"])
     _note_change(row)
@@ -99,6 +103,7 @@ def remove_items(actor: Actor, pk: int, chosen: Collection[int]) -> int:
     row = lock_study(actor, pk)
     count, _ = row.items.filter(pk__in=chosen).delete()
     if count:
+        # Places are counted anew: readers refer to parts by number.
         left = list(row.items.all())
         for position, item in enumerate(left, 1):
             item.position = position
@@ -113,6 +118,7 @@ def delete_study(actor: Actor, pk: int) -> None:
     """Delete a study. Its units and runs stay; links to it become invalid. Raises PermissionDenied for another
     person's."""
     row = lock_study(actor, pk)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.STUDY_DELETED, row, items=row.items.count())
     row.delete()
 
@@ -135,6 +141,7 @@ def _insert(row: Study, items: Sequence[StudyItem]) -> None:
 
 def _note_change(row: Study) -> None:
     row.updated = timezone.now()
+    # Callers may have set title and text; unchanged ones are written again.
     row.save(update_fields=["title", "text", "updated"])
 
 

@@ -13,7 +13,8 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
-from experiments.api.fields import NO_NUL, Body, Id, Name, RowNumber, UnitNumber, UserName, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, RowNumber, UnitNumber, UserName, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
@@ -85,8 +86,9 @@ class StudyDetail(StudyOut):
     items: list[StudyItemOut] = Field(description="in their order; without those that are hidden from you")
 
 
+@with_filters(lists.FILTERS)
 class StudyFilters(Schema):
-    q: Words | None = Field(None, description="words of the title")
+    """The filters of the page Studies."""
 
 
 def _study_out(row: Study) -> StudyOut:
@@ -95,6 +97,7 @@ def _study_out(row: Study) -> StudyOut:
 
 def _describe_row(row: Study) -> dict[str, Any]:
     names = ("title", "text", "owner", "created", "updated")
+    # Not the annotated size, which rows from the actions lack.
     return {"id": row.pk, "size": row.items.count()} | {name: getattr(row, name) for name in names}
 
 
@@ -116,6 +119,7 @@ def _item_out(item: StudyItem) -> StudyItemOut:
 
 def _draft(items: Sequence[StudyItemIn]) -> list[ItemDraft]:
     """Return the items as drafts, in a constant number of queries. Raises InvalidInput for missing ones."""
+    # A hidden run is answered like a missing one.
     runs = visible_to(Run.objects.filter(pk__in=[each.run for each in items if each.run])).in_bulk()
     models, layers = {each.model for each in items}, {each.layer for each in items}
     rows = Layer.objects.select_related("model").filter(model__name__in=models, name__in=layers)
@@ -125,10 +129,12 @@ def _draft(items: Sequence[StudyItemIn]) -> list[ItemDraft]:
 
 def _draft_item(item: StudyItemIn, runs: dict[int, Run], layers: dict[tuple[str, str], Layer]) -> ItemDraft:
     place = (item.model, item.layer, item.unit)
+    # A run, and nothing else.
     if item.run is not None and place == (None, None, None):
         if item.run not in runs:
             raise InvalidInput(f"There is no run {item.run}.", "items")
         return ItemDraft(run=runs[item.run], caption=item.caption)
+    # Both a run and a unit, or only half of a unit's place.
     if item.run is not None or item.model is None or item.layer is None or item.unit is None:
         raise InvalidInput("An item is a run, or a unit by model, layer and unit.", "items")
     layer = layers.get((item.model, item.layer))
@@ -144,7 +150,8 @@ def _draft_item(item: StudyItemIn, runs: dict[int, Run], layers: dict[tuple[str,
 def list_studies(request: HttpRequest, filters: Query[StudyFilters], paging: Query[Paging]) -> ListPage[StudyOut]:
     """Newest first. `POST /exports` with `study` writes one as a folder."""
     authorize(request)
-    return page(request, lists.list_studies(filters.q or ""), ["-pk"], paging, _study_out)
+    rows = lists.studies_from(read_filters(filters)).require_sense()
+    return page(request, rows, ["-pk"], paging, _study_out)
 
 
 @router.get("/studies/{pk}", response=StudyDetail, summary="Read a study")
@@ -185,6 +192,7 @@ def add_study_items(request: HttpRequest, pk: Id, added: StudyItemsIn) -> StudyD
     actor = Actor.behind(request, authorize(request, actions.CHANGES, TokenScope.WRITE))
     row = find(lists.list_studies(), pk=pk)
     actions.add_items(actor, pk, _draft(added.items))
+    # The action changed its own copy of the row.
     row.refresh_from_db()
     return _study_detail(row, SystemNameMasker(actor.user))
 
@@ -212,4 +220,5 @@ def delete_study(request: HttpRequest, pk: Id) -> Status[None]:
 def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: SystemNameMasker) -> None:
     """Raise Refusal if the study has changed since the client read it, PermissionDenied for another person's."""
     find(Study.objects.all(), pk=pk)
+    # The ETag is that of the whole answer, which is built again under the lock.
     must_match(request, _study_detail(actions.lock_study(actor, pk), names))

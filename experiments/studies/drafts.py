@@ -34,6 +34,7 @@ class ItemDraft:
     def key(self) -> Key:
         if self.run is not None:
             return self.run.pk, "", "", None
+        # For the type checker: the class has no invariant of its own.
         assert self.place is not None, "a draft has a run or a unit"
         layer, number = self.place
         return None, layer.model.name, layer.name, number
@@ -46,6 +47,7 @@ def key_of(item: StudyItem) -> Key:
 def read_drafts(given: QueryDict) -> list[ItemDraft]:
     """Return the units and runs that a form or an address names, each once. Units as `read_places` reads them; runs
     as `run`, one or several separated by commas. Missing and hidden ones are left out."""
+    # The address of a filtered list of runs may name very many.
     typed = [each for text in given.getlist("run") for each in text.split(",")][:MAX_CHOSEN]
     keys = list(dict.fromkeys(filter(None, map(parse_key, typed))))
     known = visible_to(Run.objects.filter(pk__in=keys)).in_bulk()
@@ -55,6 +57,7 @@ def read_drafts(given: QueryDict) -> list[ItemDraft]:
 
 def find_fresh(drafts: Iterable[ItemDraft], there: Collection[Key]) -> list[ItemDraft]:
     """Return those that are not there yet, each once."""
+    # A dictionary drops repeats and keeps the order.
     return list({each.key: each for each in drafts if each.key not in there}.values())
 
 
@@ -69,12 +72,14 @@ def _build_item(draft: ItemDraft, position: int, units: dict[tuple[int, int], Un
     if draft.place:
         layer, number = draft.place
         row.unit, row.number = units[layer.pk, number], number
+        # Names are copied: the item still says what it was when its model is deleted.
         row.model, row.layer = layer.model.name, layer.name
     return row
 
 
 def _find_units(places: Sequence[Place]) -> dict[tuple[int, int], Unit]:
     """Return the rows of these units by layer and number; missing rows are created."""
+    # With `ignore_conflicts` Django sets no keys, so the rows are read afterwards.
     Unit.objects.bulk_create([Unit(layer=layer, number=number) for layer, number in places], ignore_conflicts=True)
     rows = Unit.objects.filter(layer__in={layer.pk for layer, _ in places}, number__in={number for _, number in places})
     return {(row.layer_id, row.number): row for row in rows}

@@ -55,15 +55,17 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class FolderSink:
-    """A folder on a disk that any user may read, so that a web server can."""
+    """A folder on a disk that any user may read, such as a web server."""
 
     root: Path
 
     def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True) -> None:
+        # Part of the protocol, for archives; a folder does not compress.
         del deflated
         path = self.root / name
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
+            # Set explicitly: our umask closes new files and folders to others.
             path.parent.chmod(0o755)
         with path.open("wb") as file:
             for chunk in chunks:
@@ -81,14 +83,16 @@ class FolderImages:
     def name(self, key: str) -> str:
         """Return the name of its file in the folder; "" if it is missing from the store."""
         if key not in self.files:
+            # Largest first, without the smallest size, which is too coarse for a page.
             paths = [*(Image.thumbnail_of(key, size) for size in reversed(SIZES[1:])), Image.path_of(key)]
             self.files[key] = next((path for path in paths if default_storage.exists(path)), "")
+        # Thumbnails are WebP and whole images PNG: the suffix is that of the source.
         return f"images/{key}{Path(self.files[key]).suffix}" if self.files[key] else ""
 
 
 @dataclass(frozen=True)
 class PageImages:
-    """The same for one page at this depth below the top."""
+    """Images of a page at this depth below the top."""
 
     images: FolderImages
     top: str = ""
@@ -97,6 +101,7 @@ class PageImages:
         name = self.images.name(key)
         return f"{self.top}{name}" if name else ""
 
+    # The folder has one file for each image, so there is no larger one to link to.
     def whole(self, key: str) -> str:
         del key
         return ""
@@ -104,21 +109,26 @@ class PageImages:
 
 def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: bool = False, folder: str = "") -> None:
     """Write all files; `folder` ends in "/" or is empty. What is hidden from any person is left out."""
+    # A masker without a viewer hides what is hidden from any person.
     images, names = FolderImages(), SystemNameMasker(None)
     items = list_items(study, names)
     keys = [each.run_id for each in items if each.run_id]
     total = len(keys) + 2
     progress("Drawing the study", 0, total)
+    # 1. The pages. Drawing them collects in `images` the pictures that they use.
     sink.add(f"{folder}index.html", _encode(_draw_index(study, images, show_names=show_names)))
     for done, key in enumerate(keys, 1):
         progress(f"Run {key}", done, total)
         run = Run.objects.select_related("owner", "label_check").get(pk=key)
         sink.add(f"{folder}runs/{key}.html", _encode(_draw_run(study, run, images, show_names=show_names)))
+    # 2. Style and icon.
     sink.add(f"{folder}{STYLE}", [_read_styles().encode()])
     sink.add(f"{folder}{ICON}", [(Path(settings.BASE_DIR) / "static" / ICON).read_bytes()])
+    # 3. The images, last: only now are all of them known. Sorted, so that two exports have the same order.
     for image in sorted(images.files):
         progress("Images", total - 1, total)
         if name := images.name(image):
+            # PNG and WebP are compressed already.
             sink.add(f"{folder}{name}", _read_image(images.files[image], image), deflated=False)
 
 
@@ -133,7 +143,8 @@ def _encode(pieces: Iterable[str]) -> Iterator[bytes]:
 
 
 def _read_image(path: str, key: str) -> Iterator[bytes]:
-    """Raises ExchangeError if the image is missing from the store by now."""
+    """Yield the content of an image file. Raises ExchangeError if it is missing by now."""
+    # The whole image is checked against its key, a hash, while it is read.
     if path == Image.path_of(key):
         yield from pixels(key)
         return
@@ -174,10 +185,12 @@ def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool)
     names, pictures = SystemNameMasker(None), PageImages(images, "../")
     yield _open_page(run.question[:120], "../")
     head = run_html.head(run) | {"names": names}
+    # An empty `asked_by` leaves the line out.
     yield render_to_string("exchange/exports/head.html", head if show_names else head | {"asked_by": ""})
     back = escape(study.title)
-    yield f'<p class="of-study">From the study <a href="../index.html">{back}</a></p>\n'
+    yield f'<p class="study-link">From the study <a href="../index.html">{back}</a></p>\n'
     yield render_answer(run, names, Audience.LINK, pictures)
+    # In portions: a long transcript would not fit in memory at once.
     events = run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE)
     while some := list(islice(events, AT_ONCE)):
         shown = redact(some, Audience.LINK, show_names=show_names)

@@ -106,12 +106,15 @@ def draw_parts(items: Sequence[StudyItem], reader: StudyReader, first: int = 1) 
 def _address_of(key: str, pictures: ImageSource | None) -> str:
     if not key:
         return ""
+    # A link and a folder have addresses of their own; the team's are those of the site.
     return pictures.small(key) if pictures else ImageUrls.of(key).small
 
 
 def _draw_run(run: Run, reader: StudyReader) -> RunPart:
+    # The reader has still to judge the run: neither check nor score may show.
     judges = run.pk in reader.hides_checks
     answer = render_answer(run, reader.names, reader.audience, reader.pictures, acts=False, judges=judges)
+    # A run without labels may keep the check of an earlier answer.
     check = None if judges or not run.labels else run.label_check
     return RunPart(run, answer, reader.names.of(run), tasks.label(run.task), reader.find_run_address(run), check)
 
@@ -135,6 +138,7 @@ def _read_units(items: Sequence[StudyItem], names: SystemNameMasker) -> Mapping[
 
 def _find_exemplars(units: Sequence[int]) -> dict[int, list[Exemplar]]:
     """Return by key of the unit its first exemplars, over the dataset over which it was measured first."""
+    # Activations over two datasets have no common order: only the first profile's exemplars are shown.
     rows = Exemplar.objects.filter(profile__unit__in=units, rank__lte=EXEMPLARS)
     found: dict[int, list[Exemplar]] = {}
     for row in rows.select_related("profile__dataset").order_by("profile_id", "rank"):

@@ -24,7 +24,7 @@ from workers.record.statuses import Status
 
 STARTS = Role.RESEARCHER
 RETRIED = {"failed": Status.FAILED, "stopped": Status.CANCELLED}
-"""What may be retried, by the word for it."""
+"""Word for what may be retried -> the status of its runs."""
 _GOES_ON = frozenset({SweepStatus.RUNNING, SweepStatus.PAUSED, SweepStatus.OUT_OF_BUDGET})
 """Statuses with work left."""
 
@@ -82,6 +82,7 @@ def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = No
             )
         if budget:
             _set_budget(sweep, budget)
+        # With the new budget, which may suffice
         if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget to go on.")
         was_running = sweep.status == SweepStatus.RUNNING
@@ -90,6 +91,7 @@ def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = No
         set_status(sweep, SweepStatus.RUNNING)
         audit.record(actor, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
         _work_again(actor, sweep)
+    # A running sweep may get another budget by this, but is not resumed.
     return not was_running
 
 
@@ -123,7 +125,8 @@ def retry(actor: Actor, pk: int, what: str = "failed") -> int:
         if reached := exceeded_budget_message(sweep):
             raise StateConflict(f"{reached} Raise that budget first.")
         set_status(sweep, SweepStatus.RUNNING)
-        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whatever machine executed it
+        # Runs end by the clock of the machine that executed them, which may be ahead of this one
+        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]
         asked = max(filter(None, (timezone.now(), latest)))
         Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
         audit.record(actor, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
@@ -135,12 +138,12 @@ def change(
     actor: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
 ) -> Sweep:
     """Change priority or budget, running or not. A budget that is already used up ends it; a raised one does not resume
-    it.
-    """
+    it."""
     with _lock(actor, pk) as sweep:
         if priority is not None:
             sweep.priority = priority
             sweep.save(update_fields=["priority"])
+            # Workers read the weight of the queue, not the row of the sweep.
             RunQueue.objects.filter(sweep=sweep).update(weight=priority)
         if budget:
             _set_budget(sweep, budget)
@@ -167,13 +170,15 @@ def _lock(actor: Actor, pk: int) -> Iterator[Sweep]:
 def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     """Set the status of a sweep; its queue is open while it runs."""
     sweep.status, sweep.reason = status, reason
+    # A sweep that runs again has not ended.
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])
     RunQueue.objects.filter(sweep=sweep).update(enabled=status == SweepStatus.RUNNING)
     if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
         outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:
-        transaction.on_commit(queue.ring)
+        # After the commit: workers that look earlier find the queue closed.
+        transaction.on_commit(queue.wake_workers)
 
 
 def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
@@ -192,6 +197,7 @@ def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
 
 def _work_again(actor: Actor, sweep: Sweep) -> None:
     """Have a worker create missing runs, stop those to stop, retry those to retry."""
+    # A job for each request: the one before may still be at work, and each step can be repeated.
     job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=actor.person)
     sweep.job = job
     sweep.save(update_fields=["job"])

@@ -1,4 +1,4 @@
-"""Sweeps for scripts: forecast, started, paused, resumed, stopped, tried again; how far one is, what it has found."""
+"""API of sweeps: forecast, start, pause, resume, stop, retry; progress and findings."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _find(pk: int) -> Any:
 
 
 def _shape(row: Any) -> SweepOut:
-    """A row of `with_progress`."""
+    """Convert a row of `with_progress`."""
     row.left = lists.count_left(row)
     return SweepOut.from_orm(row)
 
@@ -208,7 +208,7 @@ def _shape_forecast(found: SweepForecast) -> SweepForecastOut:
 
 
 def _fill_form(wanted: SweepIn, names: SystemNameMasker) -> NewSweep:
-    """The form of the page, filled in by a script."""
+    """Fill in the form of the page, so that both accept the same."""
     typed = QueryDict(mutable=True)
     own = {"layers", "agents", "toolsets", "limits", "budget", "label_check", "unpriced"}
     given = wanted.model_dump(exclude=own, exclude_none=True)
@@ -217,6 +217,7 @@ def _fill_form(wanted: SweepIn, names: SystemNameMasker) -> NewSweep:
     typed.update({name: str(value) for name, value in given.items()})
     for name, values in (("layer", wanted.layers), ("agent", wanted.agents), ("toolset", wanted.toolsets)):
         typed.setlist(name, values)
+    # A box has two states, and this has three.
     typed["label_check"] = {None: "", True: "yes", False: "no"}[wanted.label_check]
     if wanted.unpriced:
         typed["unpriced"] = "on"
@@ -315,6 +316,7 @@ def change_sweep(request: HttpRequest, pk: Id, wanted: SweepChangesIn) -> SweepO
     """Its priority or budget; one that is null is no limit."""
     user = authorize(request, actions.STARTS, TokenScope.RUN)
     columns = {"cost": "cost_limit", "tokens": "token_limit", "seconds": "seconds_limit"}
+    # A budget that is left out stays; null removes it. Only `exclude_unset` tells the two apart.
     given = wanted.model_dump(exclude_unset=True)
     budget = {columns[name]: value for name, value in given.items() if name in columns}
     actions.change(Actor.behind(request, user), _find(pk).pk, PRIORITIES.get(given.get("priority") or ""), budget)

@@ -1,6 +1,5 @@
 """Draw a sweep: its layers as on the unit map, units coloured by the sweep's findings; the scores of its labels as
-distributions.
-"""
+distributions."""
 
 from __future__ import annotations
 
@@ -71,7 +70,8 @@ class SweepMap:
 def draw_map(
     sweep: Sweep, layers: Sequence[Layer], runs: Sequence[SweptRun], groups: Sequence[LabelGroup], scheme: str
 ) -> SweepMap:
-    """All layers of the sweep; units that it does not ask about are faint. `scheme` is of `SCHEMES`."""
+    """Draw all layers of the sweep; units that it does not ask about are faint. `scheme` is of `SCHEMES`."""
+    # 1. The colour of each unit by its runs.
     by_place: dict[Place, list[SweptRun]] = {}
     for run in runs:
         by_place.setdefault((run.layer, run.unit), []).append(run)
@@ -81,6 +81,7 @@ def draw_map(
     for layer in layers:
         for number in asked[layer.name]:
             known[layer.pk][number] = colour_of(by_place.get((layer.name, number), ()))
+    # 2. The drawing, with labels as titles.
     wanted = UnitSelection(found={layer.pk: set(asked[layer.name]) for layer in layers})
     drawings = network(layers, known, wanted, rest)
     titles = {layer.pk: layer.name for layer in layers}
@@ -89,6 +90,7 @@ def draw_map(
         for key, name in titles.items()
         for number in known[key]
     }
+    # 3. The legend, without colours that do not occur.
     every = [colour for units in known.values() for colour in units.values()]
     words = name_groups(groups)
     legend = [
@@ -100,10 +102,11 @@ def draw_map(
 def _choose_colours(
     scheme: str, groups: Sequence[LabelGroup], *, images: bool
 ) -> tuple[Callable[[Iterable[SweptRun]], Colour], Colour]:
-    """What gives a unit its colour, from its runs, and the colour of one without any."""
+    """Return how a unit is coloured by its runs, and the colour of one without any."""
     if scheme == "check":
         return (_colour_by_check, CheckBand.NONE) if images else (_colour_by_score, FunctionBand.NONE)
     if scheme == "label":
+        # Largest group last, so that it wins
         places = {run: place for place, group in reversed(list(enumerate(groups, 1))) for run in group.members}
         return lambda runs: _colour_by_group(runs, places), GroupColour.NONE
     return _colour_by_status, RunColour.QUEUED
@@ -120,6 +123,7 @@ def _colour_by_check(runs: Iterable[SweptRun]) -> Colour:
 
 
 def _colour_by_score(runs: Iterable[SweptRun]) -> Colour:
+    # Keys of runs ascend in time
     newest = max((run for run in runs if run.score), key=lambda run: run.pk, default=None)
     return band_of_score(newest.score) if newest else FunctionBand.NONE
 
@@ -130,7 +134,7 @@ def _colour_by_group(runs: Iterable[SweptRun], places: Mapping[int, int]) -> Col
 
 
 def _describe(runs: Iterable[SweptRun]) -> str:
-    """The labels of a unit and r, in as few characters as a drawing has room for."""
+    """Return the labels of a unit and r, in as few characters as a drawing has room for."""
     some = list(runs)
     label = shorten_labels([text for run in some for text in run.labels])
     best = max((run.r for run in some if run.r is not None), default=None)
@@ -140,11 +144,11 @@ def _describe(runs: Iterable[SweptRun]) -> str:
 # --- scores ---
 
 BIN = 0.05
-"""Of r."""
+"""Width of a bin of r."""
 
 
 def draw_scores(runs: Iterable[SweptRun]) -> Plot | None:
-    """How r of the labels is distributed, a row for each agent; None where no label was tested."""
+    """Draw the distribution of r of the labels, a row for each agent; None if no label was tested."""
     by_agent: dict[str, list[float]] = {}
     for run in runs:
         if run.r is not None:
@@ -157,7 +161,6 @@ def draw_scores(runs: Iterable[SweptRun]) -> Plot | None:
 
 
 def _find_bin(r: float) -> int:
-    """Return the bin: 1 itself is in the last one; a bound belongs to the bin above it, also if it is not exact in
-    binary.
-    """
+    """Return the bin of r."""
+    # The addend moves a bound that is not exact in binary into the bin above it; 1 itself is in the last bin
     return min(math.floor(r / BIN + 1e-9), round(1 / BIN) - 1)

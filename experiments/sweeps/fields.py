@@ -5,9 +5,9 @@ from __future__ import annotations
 from django import forms
 
 from experiments.core.params import MAX_COUNT
-from experiments.core.sweep_totals import MAX_TOKENS
-from experiments.display.form_fields import LiveForm, NumberText
-from experiments.models import SweepPriority
+from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS
+from experiments.display.form_fields import LiveForm, NumberText, limit_field
+from experiments.models import Sweep, SweepPriority
 from experiments.runs.asking.form import SURROUNDINGS, LimitFields
 from experiments.sweeps.selection import SelectionKind
 from experiments.units.bands import CheckBand
@@ -17,6 +17,7 @@ from workers.record.limits import MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS
 
 PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": SweepPriority.HIGH}
 LABEL_CHECKS = {"": None, "yes": True, "no": False}
+_NO_NUMBER = {"invalid": "Enter a number, such as 5 or 0.50."}
 _NO_LIMIT = {"placeholder": "no limit"}
 _STATES = [("", "any"), *((each.value, each.words) for each in (*UnitState, *CheckBand))]
 
@@ -80,21 +81,11 @@ class SweepFields(LiveForm, LimitFields):
     unpriced = forms.BooleanField(
         label="Allow models without a known price", help_text="the cost budget does not cover them", required=False
     )
-    budget_cost = forms.FloatField(
-        label="US dollars",
-        required=False,
-        max_value=10**9,
-        widget=NumberText(attrs={"inputmode": "decimal", **_NO_LIMIT}),
-    )
+    budget_cost = limit_field("US dollars", 10**9)
     budget_tokens = forms.IntegerField(
-        label="Tokens", required=False, max_value=MAX_TOKENS, widget=NumberText(attrs=_NO_LIMIT)
+        label="Tokens", required=False, max_value=MAX_TOKENS, widget=NumberText(attrs={"placeholder": "no limit"})
     )
-    budget_seconds = forms.FloatField(
-        label="Time, s",
-        required=False,
-        max_value=10**10,
-        widget=NumberText(attrs={"inputmode": "decimal", **_NO_LIMIT}),
-    )
+    budget_seconds = limit_field("Time, s", 10**10)
     priority = forms.ChoiceField(
         required=False, choices=[(key, key.capitalize()) for key in PRIORITIES], initial="normal"
     )
@@ -117,3 +108,36 @@ class SweepFields(LiveForm, LimitFields):
     ablation = forms.BooleanField(
         help_text="programs may ablate the unit in its model and read what becomes of the output", required=False
     )
+
+
+def _budget(label: str) -> forms.FloatField:
+    return forms.FloatField(
+        label=label, required=False, widget=NumberText({"inputmode": "decimal", **_NO_LIMIT}), error_messages=_NO_NUMBER
+    )
+
+
+class ChangeSweep(forms.Form):
+    """Another priority, other budgets: an empty one is no limit."""
+
+    priority = forms.TypedChoiceField(
+        required=False,
+        choices=[(key, key.capitalize()) for key in PRIORITIES],
+        coerce=PRIORITIES.__getitem__,
+        empty_value=None,
+    )
+    cost_limit = _budget("US dollars")
+    token_limit = _budget("Tokens")
+    seconds_limit = _budget("Time, s")
+
+    @classmethod
+    def of(cls, row: Sweep) -> ChangeSweep:
+        key = next((key for key, value in PRIORITIES.items() if value == row.priority), "")
+        limits = {name: getattr(row, name) for name in BUDGETS}
+        written = {name: "" if limit is None else f"{limit:g}" for name, limit in limits.items()}
+        return cls(initial={"priority": key, **written})
+
+    @property
+    def budget(self) -> dict[str, float | None]:
+        """Return the limits that were sent, by column."""
+        # A limit whose field was not sent stays as it is.
+        return {name: self.cleaned_data[name] for name in BUDGETS if name in self.data}

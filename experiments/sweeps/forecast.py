@@ -34,6 +34,7 @@ class SweepForecast:
         """Return wall-clock seconds, if the current workers do nothing else; None without any."""
         if self.seconds is None or not self.threads:
             return None
+        # A run plays its rounds one after the other: more threads than runs do not help
         at_once = min(self.threads, self.runs) or 1
         return PredictionInterval(self.seconds.expected / at_once, self.seconds.upper / at_once)
 
@@ -46,6 +47,7 @@ def predict(sweep: Sweep) -> SweepForecast:
 
 def predict_rest(sweep: Sweep, left: int) -> SweepForecast:
     """Forecast `left` runs of a sweep under way, spread evenly over its variants."""
+    # The first variants get one run more.
     each, more = divmod(left, max(len(sweep.variants), 1))
     return _predict(sweep, left, {place: each + (place < more) for place in range(len(sweep.variants))})
 
@@ -56,6 +58,7 @@ def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
 
     def sum_up(values: Sequence[list[float]]) -> PredictionInterval | None:
         return (
+            # One unknown part makes the sum unknown: it would look too small.
             None if unknown else add([PredictionInterval.of(each, counts[place]) for place, each in enumerate(values)])
         )
 
@@ -79,11 +82,12 @@ def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
     """Return runs of the same backbone: of this sweep, else of its model and toolset, else all there are."""
     backbone = (variant["backbone"], variant["backbone_model"])
     alike = {"toolset": variant["toolset"], "model": sweep.selection.get("model", ""), "task": sweep.task}
+    # Runs of the sweep itself tell most about its rest.
     narrower = [{"sweep": sweep, "toolset": variant["toolset"]}] if sweep.pk else []
     return read_alike(*backbone, *narrower, alike)
 
 
 def _name_variant(variant: Variant) -> str:
-    """A backbone with its model, as agents are written."""
+    """Return a backbone with its model, as agents are written."""
     model = variant["backbone_model"]
     return f"{variant['backbone']}:{model}" if model else variant["backbone"]

@@ -19,7 +19,7 @@ from experiments.models import Backbone, Layer, Sweep
 from experiments.models.stored import Variant
 from experiments.runs.asking.form import OPTIONS, QueryForm, explain_no_ablation, find_layer
 from experiments.sweeps.fields import LABEL_CHECKS, PRIORITIES, SweepFields
-from experiments.sweeps.questions import fill_in
+from experiments.sweeps.questions import fill_question
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers.record.limits import DEFAULT_LIMITS, explain_unpriced
 
@@ -50,6 +50,7 @@ class NewSweep(SweepFields):
 
     def _offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
         field = self.fields[name]
+        # For the type checker: `fields` holds fields of any class.
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = choices
         there = ", ".join(key for key, _ in choices[:40]) or "none yet"
@@ -70,11 +71,12 @@ class NewSweep(SweepFields):
         return given
 
     def _look_at_units(self, given: dict[str, Any]) -> None:
-        """Which units are meant."""
+        """Find the units that are meant."""
         try:
             model = find_layers(given["model"])
             named = set(given["layer"])
             layers = [each for each in model if each.name in named] if named else []
+            # A list names its layers by itself.
             if not layers and given["choose"] == SelectionKind.LIST:
                 layers = model
             self._choice = UnitChoice(
@@ -106,11 +108,12 @@ class NewSweep(SweepFields):
 
     def _look_at_variants(self, given: dict[str, Any]) -> None:
         """Check every agent with every toolset, as the form New run checks a run of the first unit."""
-        fitting = compatibility.fitting(given["model"])
+        fitting = compatibility.find_matching_plugins(given["model"])
         given["dataset"] = given["dataset"] or fitting["dataset"]
         for agent in given["agent"]:
             for toolset in given["toolset"] or [fitting["toolset"]]:
                 backbone, _, model = agent.partition(":")
+                # The first unit stands for all: only the question differs between them.
                 form = QueryForm(self._query_of(given, backbone, model, toolset))
                 if not form.is_valid():
                     self._take_over(form)
@@ -128,6 +131,7 @@ class NewSweep(SweepFields):
                 self._first = self._first or form
 
     def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
+        # No layer is without units here, so there is a first unit.
         layer, units = next(iter(self._chosen.items()))
         same = (
             "task",
@@ -140,7 +144,7 @@ class NewSweep(SweepFields):
             "unpriced",
             *DEFAULT_LIMITS,
         )
-        asked = fill_in(given["question"], given["task"], layer, units[0])
+        asked = fill_question(given["question"], given["task"], layer, units[0])
         own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
         return (
             {name: given[name] for name in same}
@@ -196,12 +200,13 @@ class NewSweep(SweepFields):
 
 
 def _describe_layer(name: str, units: int) -> str:
-    return format_html('<span class="mono">{}</span> <span class="quiet">{}</span>', name, f"{units:,}")
+    return format_html('<span class="mono">{}</span> <span class="muted">{}</span>', name, f"{units:,}")
 
 
 def find_layers(model: str) -> list[Layer]:
-    """All layers of a model that can be used. Raises InvalidInput."""
+    """Return all layers of a model that can be used. Raises InvalidInput."""
     names = list(Layer.objects.filter(model__name=model).values_list("name", flat=True)[:1])
+    # For its errors: the model may be missing, or not usable
     first = find_layer(model, names[0] if names else "")
     return list(first.model.layers.select_related("model"))
 
@@ -209,6 +214,7 @@ def find_layers(model: str) -> list[Layer]:
 def list_agents() -> dict[str, str]:
     """Return each backbone that works by itself, with each model of its provider if it has some -> its name."""
     found: dict[str, str] = {}
+    # A person writes rounds one by one: a sweep of thousands would wait for them.
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
         label = row.label or parts.label_backbone(row.key)
         for name in row.model_names or [""]:

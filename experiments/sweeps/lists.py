@@ -17,11 +17,10 @@ from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Filter,
     Narrowed,
+    choice_filter,
     equal,
-    equal_choice,
     equal_number,
     index_filters,
-    list_conditions,
     narrow_down,
 )
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
@@ -35,13 +34,7 @@ MAX_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
 FILTERS = index_filters(
-    Filter(
-        "status",
-        "Status",
-        equal_choice("status", "status", SweepStatus.choices),
-        SweepStatus,
-        choices=SweepStatus.choices,
-    ),
+    choice_filter("status", "Status", SweepStatus, SweepStatus.choices),
     Filter("owner", "Created by", equal("owner__username"), Words, choices=list_owners),
     Filter(
         "evaluation",
@@ -58,7 +51,7 @@ FILTERS = index_filters(
 def sweeps_from(params: Mapping[str, str]) -> Narrowed:
     """Return the sweeps that an address selects, the newest first; see `with_progress`."""
     rows = with_progress(Sweep.objects.all()).order_by("-created", "-pk")
-    return narrow_down(rows, params, list_conditions(FILTERS))
+    return narrow_down(rows, params, FILTERS)
 
 
 def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
@@ -67,6 +60,7 @@ def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
     measured, and `unchecked_runs` whose label is still to be measured."""
 
     def count(condition: Q) -> Any:
+        # A subquery for each count: joined, the rows would be counted several times.
         runs = Run.objects.filter(condition, sweep=OuterRef("pk")).order_by().values("sweep")
         return Coalesce(Subquery(runs.annotate(count=Count("pk")).values("count"), output_field=IntegerField()), 0)
 
@@ -103,8 +97,7 @@ _KEYS = {
 
 def state_of(row: Any) -> SweepState:
     """Return the state of a row of `with_progress`. A sweep is live while anything of it changes, such as ending rounds
-    or checks.
-    """
+    or checks."""
     status = SweepStatus(row.status)
     moves = {
         SweepStatus.RUNNING: ["pause", "stop"],
@@ -180,7 +173,9 @@ def read_runs(sweep: Sweep, names: SystemNameMasker) -> list[SweptRun]:
     """Return all runs of a sweep, in two queries, without those whose system the viewer is to judge blind."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")
+    # The p-value first, so that the other columns unpack in order.
     found = list(rows.values_list("label_check__p_value", "pk", "layer", "unit", *columns))
+    # Over all runs of the sweep: of thousands of tests, many would be significant by chance.
     adjusted = benjamini_hochberg([p for p, *_ in found])
     labels: dict[int, list[str]] = {}
     said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")
@@ -197,14 +192,14 @@ def _name_agent(backbone: str, model: str, toolset: str) -> str:
 
 
 def group_runs(runs: Iterable[SweptRun]) -> list[LabelGroup]:
-    """Their labels by likeness, with keys of runs as members."""
+    """Group the labels of runs by likeness, with keys of runs as members."""
     return group_labels((run.pk, text) for run in runs for text in run.labels)
 
 
 @dataclass(frozen=True)
 class AgentFigures:
-    """What one agent of a sweep came to: runs that ended by themselves, the median of r with how many were checked, US
-    dollars a run."""
+    """Figures of one agent of a sweep: runs that ended by themselves, checked labels with the median of their r, US
+    dollars per run."""
 
     agent: str
     done: int
@@ -214,7 +209,7 @@ class AgentFigures:
 
 
 def compare_agents(runs: Iterable[SweptRun]) -> list[AgentFigures]:
-    """Each agent of a sweep, in the order in which they ask."""
+    """Return the figures of each agent of a sweep, in the order in which they ask."""
     by_agent: dict[str, list[SweptRun]] = {}
     for run in runs:
         by_agent.setdefault(run.agent, []).append(run)
@@ -241,4 +236,4 @@ WORST = (
     Status.LIMIT_REACHED,
     Status.CONCLUDED,
 )
-"""Of several runs of a unit the first of these is how the unit stands."""
+"""Of several runs of a unit, the status that comes first here is that of the unit."""

@@ -1,6 +1,5 @@
 """The sweeps of an evaluation, which ask the agent about its units. Only the evaluation controls them, so that no money
-is spent on runs whose labels are not scored.
-"""
+is spent on runs whose labels are not scored."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ def list_open(evaluation: Evaluation) -> QuerySet[Sweep]:
     return evaluation.sweeps.exclude(status__in=_OVER).order_by("pk")
 
 
-def go_on(evaluation: Evaluation, *, by_workers: bool) -> None:
-    """Have its runs claimed from now on: by any worker, or by the calling process alone."""
+def resume_runs(evaluation: Evaluation, *, by_workers: bool) -> None:
+    """Let its runs be claimed: by any worker, or only by the calling process."""
     for sweep in list_open(evaluation):
         _open(sweep, by_workers=by_workers)
 
@@ -39,14 +38,16 @@ def end(actor: Actor, evaluation: Evaluation) -> None:
 
 def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | None, *, by_workers: bool) -> None:
     """Limit what its sweeps may still use, in US dollars and seconds of work; None for no limit. One that reached such
-    a limit continues if the evaluation has more left by now.
-    """
+    a limit continues if the evaluation has more left by now."""
     left = {
+        # Limits of a sweep are totals: what it has used is added.
         "cost_limit": None if cost is None else F("cost") + cost,
         "seconds_limit": None if seconds is None else F("seconds") + seconds,
     }
+    # Without limits, only rows that had one are written.
     limited = Q() if cost is not None or seconds is not None else ~Q(cost_limit=None, seconds_limit=None)
     list_open(evaluation).filter(limited).update(**left)
+    # What they may use was raised above
     for sweep in list_open(evaluation).filter(status=SweepStatus.OUT_OF_BUDGET):
         _open(sweep, by_workers=by_workers)
 
@@ -54,5 +55,6 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
 @transaction.atomic
 def _open(sweep: Sweep, *, by_workers: bool) -> None:
     actions.set_status(sweep, SweepStatus.RUNNING)
+    # A closed queue keeps workers away: the calling process claims its runs itself
     if not by_workers:
         RunQueue.objects.filter(sweep=sweep).update(enabled=False)

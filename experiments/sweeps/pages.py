@@ -15,16 +15,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from experiments.core import access, compatibility, notify, worker_status
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused, InvalidFields
+from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput
 from experiments.core.paging import Page
 from experiments.core.spreadsheets import cell, csv_header, csv_line
 from experiments.core.sweep_totals import BUDGETS
 from experiments.core.system_names import SystemNameMasker
+from experiments.display.form_fields import add_refusal
 from experiments.display.run_pictures import find_pictures
-from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
+from experiments.models import Dataset, Layer, Role, Run, Sweep, Toolset, VisionModelRow
 from experiments.runs.lists import runs_from
 from experiments.sweeps import actions, drawing, lists, summaries
-from experiments.sweeps.fields import PRIORITIES
+from experiments.sweeps.fields import ChangeSweep
 from experiments.sweeps.forecast import predict, predict_rest
 from experiments.sweeps.form import NewSweep, list_agents
 from experiments.sweeps.selection import SelectionKind
@@ -35,8 +36,7 @@ from workers.record.limits import DEFAULT_LIMITS
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
 """An open page asks again after this many seconds, plus one for every `RUNS_A_SECOND` runs, since all are read
-again.
-"""
+again."""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
 _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("below",), "list": ("units", "file")}
@@ -44,12 +44,12 @@ _OWN = {"filter": ("state", "words"), "sample": ("sample",), "unlabelled": ("bel
 _RUN = (*DEFAULT_LIMITS, "dataset", "surroundings", "exemplars", "reflections", "label_check", "seed")
 """Fields of each run."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
-"""Of the file."""
+"""Columns of the file."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All sweeps, the newest first; those in one status."""
+    """List all sweeps, or those in one status, the newest first."""
     access.require(request)
     found = lists.sweeps_from(request.GET)
     page = Page.of(request.GET, found.rows.count(), PER_PAGE, *lists.FILTERS)
@@ -68,11 +68,12 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address or from what was sent, with what the sweep would take; sent with `start`,
-    the sweep."""
+    """Show the form, filled in from the address or from what was sent, with what the sweep would use; start the sweep
+    if `start` was sent."""
     actor = Actor.of(request, actions.STARTS)
     sent = request.method == "POST"
     given = _read_given(request)
+    # A model alone in the address only fills the form in: there is nothing to check yet.
     form = NewSweep(given, SystemNameMasker(actor.person), untouched=not sent and len(request.GET) < 2)
     starts = sent and "start" in given
     if starts:
@@ -89,20 +90,21 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _read_given(request: HttpRequest) -> QueryDict:
-    """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
+    """Return the form's data: what was sent, with a file's lines as the list; else the address, over what suits."""
     if request.method == "POST" and "fill" in request.POST:  # from where units were chosen
-        return _fill_in(request.POST)
+        return _build_form_data(request.POST)
     if request.method == "POST":
         given = request.POST.copy()
         if file := request.FILES.get("file"):
+            # Other encodings give unreadable names, which the form names by line.
             given["units"] = file.read().decode("utf-8", "replace")
             given["choose"] = SelectionKind.LIST.value
         return given
     return _suit(request.GET)
 
 
-def _fill_in(sent: QueryDict) -> QueryDict:
-    """The form with the units that were chosen on a layer's page, one by one as `unit` or as stretches in `units`."""
+def _build_form_data(sent: QueryDict) -> QueryDict:
+    """Return the form with the units chosen on a layer's page: one by one as `unit`, or as ranges in `units`."""
     place = QueryDict(mutable=True)
     place.update({name: sent.get(name, "") for name in ("model", "layer", "choose")})
     given = _suit(place)
@@ -113,10 +115,10 @@ def _fill_in(sent: QueryDict) -> QueryDict:
 
 
 def _suit(asked: QueryDict) -> QueryDict:
-    """What an address asks for, over what suits its model."""
+    """Return what an address asks for, over what suits its model."""
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
-    fitting = compatibility.fitting(model)
+    fitting = compatibility.find_matching_plugins(model)
     task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.DEFAULT_TASK
     given.update({"model": model, "task": task, "choose": SelectionKind.LAYERS.value, "seed": "0"})
     given.update({"sample": "20", "below": "0.5", "exemplars": "0", "reflections": "0", "priority": "normal"})
@@ -148,7 +150,7 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
     toolsets.choices = [(each.key, each.label or each.key) for each in Toolset.objects.filter(available=True)]
     return {
         "models": models,
-        # Radio buttons, each with the fields of its own way of choosing units
+        # Radio buttons, each with the fields of its way of choosing units.
         "ways": [(option, [form[name] for name in _OWN.get(option.data["value"], ())]) for option in form["choose"]],
         "run_limits": [form[name] for name in _RUN],
         "worker": worker_status.has_worker(),
@@ -158,6 +160,12 @@ def _offer_choices(form: NewSweep) -> dict[str, Any]:
 @require_safe
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """Show its progress and findings so far; parts of it are polled while it runs."""
+    access.require(request)
+    return _render_sweep(request, pk)
+
+
+def _render_sweep(request: HttpRequest, pk: int, refused: ChangeSweep | None = None) -> HttpResponse:
+    """The page, with a refused form if there is one."""
     user = access.require(request)
     row, names = _find(pk), SystemNameMasker(user)
     role = access.role_in(request) or Role.VIEWER
@@ -171,6 +179,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         .order_by("position")
     )
     left = lists.count_left(row)
+    # Later ones win: the address may sort, but not show another sweep.
     listed = runs_from({"sort": "check"} | request.GET.dict() | {"sweep": str(pk)}, user)
     table = listed.runs.select_related("label_check")
     page = Page.of(request.GET, table.count(), RUNS_PER_PAGE, "status", "layer", "backbone", "sort", "colour")
@@ -202,13 +211,13 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "chosen_status": listed.values.get("status", ""),
         "may_change": role >= actions.STARTS and not row.evaluation_id and access.may_change(user, row.owner_id),
         "may_start": role >= actions.STARTS,
-        "priorities": PRIORITIES.items(),
+        "form": refused or ChangeSweep.of(row),
     }
-    return render(request, "sweeps/page.html", context)
+    return render(request, "sweeps/page.html", context, status=400 if refused else 200)
 
 
 def _name_unit(run: Run, names: SystemNameMasker) -> tuple[Run, str, str]:
-    """A run with its unit's name and address; no address where the viewer is to judge it unseen."""
+    """Return a run with its unit's name and address; no address if the viewer is to judge it blind."""
     return run, names.short(run), "" if names.is_masked(run) else reverse("unit", args=[run.model, run.layer, run.unit])
 
 
@@ -217,7 +226,7 @@ def _find(pk: int) -> Any:
 
 
 def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
-    """Name of the field, words, what it took, the limit or None, and both as they are written."""
+    """Return for each budget its field, what it took, the limit or None, and both as they are written."""
     found = []
     for (limit, (column, shape)), name in zip(BUDGETS.items(), ("cost", "tokens", "seconds"), strict=True):
         taken, most = getattr(row, column), getattr(row, limit)
@@ -230,7 +239,7 @@ def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every run of it as a line of CSV."""
+    """Send every run of a sweep as a line of CSV."""
     user = access.require(request)
     row = get_object_or_404(Sweep, pk=pk)
     lines = [csv_header(_COLUMNS)]
@@ -248,58 +257,58 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpResponse:
-    """Do it, or say why not; back to its page."""
+    """Do an action or show why it was refused; then return to the page."""
     actor = Actor.of(request, actions.STARTS)
     get_object_or_404(Sweep.objects.only("pk"), pk=pk)
     try:
         act(actor)
-    except (ActionRefused, ValueError) as refusal:
+    except ActionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("sweep", pk)
 
 
+def _do_as_typed(request: HttpRequest, pk: int, act: Callable[[Actor, ChangeSweep], Any]) -> HttpResponse:
+    """Do what a form asks for and return to the page; a refused form is shown again with its input."""
+    actor = Actor.of(request, actions.STARTS)
+    get_object_or_404(Sweep.objects.only("pk"), pk=pk)
+    form = ChangeSweep(request.POST)
+    if form.is_valid():
+        try:
+            act(actor, form)
+        except InvalidInput as refusal:
+            add_refusal(form, refusal)
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+    return _render_sweep(request, pk, form) if form.errors else redirect("sweep", pk)
+
+
 @require_POST
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have no further round begin."""
+    """Start no further round."""
     return _do(request, pk, lambda by: actions.pause(by, pk))
 
 
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on, with another budget where one was typed."""
-    return _do(request, pk, lambda by: actions.resume(by, pk, _read_budget(request.POST)))
+    """Resume it, with another budget if one was typed."""
+    return _do_as_typed(request, pk, lambda by, form: actions.resume(by, pk, form.budget))
 
 
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End it; what is concluded stays."""
+    """Stop it; conclusions stay."""
     return _do(request, pk, lambda by: actions.stop(by, pk))
 
 
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have what failed, or was stopped, go on."""
+    """Retry what failed or was stopped."""
     return _do(request, pk, lambda by: actions.retry(by, pk, request.POST.get("what", "failed")))
 
 
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another priority, another budget."""
-    return _do(request, pk, lambda by: actions.change(by, pk, _read_priority(request.POST), _read_budget(request.POST)))
-
-
-def _read_priority(given: QueryDict) -> SweepPriority | None:
-    return PRIORITIES.get(given.get("priority", ""))
-
-
-def _read_budget(given: QueryDict) -> dict[str, float | None]:
-    """Column -> limit, of those that the form had; an empty one is no limit. Raises ValueError for no number."""
-    found: dict[str, float | None] = {}
-    for column in BUDGETS:
-        if column in given:
-            typed = str(given[column]).strip()
-            try:
-                found[column] = float(typed) if typed else None
-            except ValueError:
-                raise ValueError(f"“{typed[:40]}” is no number: write a budget as 5 or 0.50.") from None
-    return found
+    """Change priority or budget."""
+    return _do_as_typed(
+        request, pk, lambda by, form: actions.change(by, pk, form.cleaned_data["priority"], form.budget)
+    )

@@ -9,12 +9,13 @@ PLACES = ("unit", "name", "layer", "model")
 """What a question may name in braces."""
 
 
-def fill_in(question: str, task: str, layer: Layer, unit: int) -> str:
-    """The question about one unit: with {unit}, {name}, {layer} and {model} in their places, and nothing else in braces
-    changed; without words, what is usually asked for the task."""
+def fill_question(question: str, task: str, layer: Layer, unit: int) -> str:
+    """Return the question about one unit, with {unit}, {name}, {layer} and {model} replaced; without words, the usual
+    question of the task."""
     if not question.strip():
         return tasks.questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))[task]
     values = {"unit": str(unit), "name": layer.name_of(unit) or str(unit), "layer": layer.name}
     for place, value in (values | {"model": layer.model.name}).items():
+        # Not `format`: other braces of a question are text
         question = question.replace("{" + place + "}", value)
     return question

@@ -104,12 +104,14 @@ def _explain_none(choice: UnitChoice, every: int) -> str:
 
 
 def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
-    """So many of all units of the layers, each as likely as any other; the same seed draws the same."""
+    """Draw units from all layers, each as likely as any other; the same seed draws the same."""
     if not 1 <= choice.sample <= every:
         given = f", not {choice.sample:,}" if choice.sample else ""
         raise InvalidInput(f"Say how many of the {every:,} units to draw{given}.", "sample")
+    # Sorted, so that one pass over the layers places all numbers.
     drawn = sorted(random.Random(choice.seed).sample(range(every), choice.sample))
     found: dict[Layer, list[int]] = {layer: [] for layer in choice.layers}
+    # As if the units of all layers were numbered in one row
     place, start = iter(choice.layers), 0
     layer = next(place)
     for number in drawn:
@@ -123,6 +125,7 @@ def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
 def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int]]:
     """Select as the unit map does: in this state or band, and found by these words."""
     model = choice.layers[0].model
+    # Bands and states share one field, as they do in the legend.
     band = next((each for each in CheckBand if each == choice.state), None)
     state = next((each for each in UnitState if each == choice.state), None)
     if choice.state and band is None and state is None:
@@ -133,6 +136,7 @@ def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int
     if choice.state:
         known = (find_bands if band else states)(model, choice.layers, names)
     rest, wanted = CheckBand.NONE if band else UnitState.NEW, band or state
+    # None means that words do not matter; an empty result selects nothing.
     found = unit_lists.find(choice.words, choice.layers, names) if choice.words else None
 
     def is_meant(layer: Layer, number: int) -> bool:
@@ -143,9 +147,10 @@ def _filter(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int
 
 
 def _leave_out_good(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, list[int]]:
-    """Those none of whose labels reached the bound of r in a check, or was checked at all."""
+    """Select the units none of whose labels reached the bound of r in a check."""
     reached = LabelCheck.objects.filter(unit__layer__in=list(choice.layers), pearson__gte=choice.below)
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    # On the development split, an agent tries labels during its run
     checks = reached.exclude(split=DEVELOPMENT).exclude(hidden).order_by()
     good = set(checks.values_list("unit__layer_id", "unit__number").distinct())
     return {
@@ -157,7 +162,7 @@ def _leave_out_good(choice: UnitChoice, names: SystemNameMasker) -> dict[Layer, 
 
 
 def keep_choice(choice: UnitChoice, chosen: Chosen) -> Selection:
-    """What was chosen, and which units those are."""
+    """Return the choice with its units, as a sweep stores it."""
     kept: Selection = {
         "kind": choice.choice.value,
         "model": choice.layers[0].model.name if choice.layers else next(iter(chosen)).model.name,
@@ -174,7 +179,7 @@ def keep_choice(choice: UnitChoice, chosen: Chosen) -> Selection:
 
 
 def list_units(sweep: Sweep) -> dict[str, list[int]]:
-    """The units of a sweep: name of the layer -> numbers."""
+    """Return the units of a sweep: name of the layer -> numbers."""
     return {layer: read_stretches(text) for layer, text in sweep.selection.get("units", {}).items()}
 
 
@@ -183,9 +188,8 @@ def count_units(sweep: Sweep) -> int:
 
 
 def order_units(sweep: Sweep) -> list[tuple[str, int]]:
-    """Return layer and number in the order in which they are asked about: shuffled by the sweep's seed, so that the
-    finished ones are a fair sample of all at any time, also if a budget ends it.
-    """
+    """Return (layer, number) of the units in the order in which they are asked about."""
     units = [(layer, number) for layer, numbers in list_units(sweep).items() for number in numbers]
+    # Shuffled, so that the finished ones are a fair sample of all at any time, also if a budget ends it
     random.Random(sweep.seed).shuffle(units)
     return units

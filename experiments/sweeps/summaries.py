@@ -47,4 +47,5 @@ def format_seconds(seconds: float) -> str:
 
 def _format_spread(spread: PredictionInterval, words: Any) -> str:
     expected, lower, upper = (words(each) for each in (spread.expected, spread.lower, spread.upper))
+    # A spread that rounds to nothing says nothing.
     return f"about {expected}" if lower == upper else f"about {expected} ({lower} to {upper})"

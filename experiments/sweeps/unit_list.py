@@ -1,6 +1,5 @@
 """Read a user's list of units: CSV with the columns model, layer and unit; columns with a single possible value may be
-left out.
-"""
+left out."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _COLUMNS = ("model", "layer", "unit")
 
 
 def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]:
-    """The units that the lines name, each once, of these layers of one model.
+    """Return the units that the lines name, each once, of these layers of one model.
 
     A first line may name the columns; without one, a line is unit, or layer and unit, or model, layer and unit. A unit
     is a number, a range of numbers as 8-12, or a name. Raises InvalidInput with the number of the line.
@@ -29,11 +28,13 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
     if len(text) > MAX_CHARS:
         raise InvalidInput(f"The list has {len(text):,} characters; at most {MAX_CHARS:,} are read.", "units")
     by_name = {layer.name: layer for layer in layers}
+    # Sets, since a list may name a unit several times.
     found: dict[Layer, set[int]] = {layer: set() for layer in layers}
     columns: Sequence[str] | None = None
     for number, cells in enumerate(_read_rows(text), 1):
         if not any(cells):
             continue
+        # Only before the first unit: later the word may be a name.
         if columns is None and "unit" in [cell.casefold() for cell in cells]:
             columns = [cell.casefold() for cell in cells]
             continue
@@ -48,13 +49,15 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
 
 def _read_rows(text: str) -> list[list[str]]:
     try:
+        # Spreadsheets begin a file with a byte order mark
         return [[cell.strip() for cell in row] for row in csv.reader(StringIO(text.lstrip("\ufeff")), strict=True)]
     except csv.Error as error:
         raise InvalidInput(f"The list is no CSV: {error}. Write a line for each unit, as layer4,7.", "units") from None
 
 
 def _read_row(cells: Sequence[str], columns: Sequence[str] | None, number: int) -> dict[str, str]:
-    """The cells of a line by column."""
+    """Return the cells of a line by column."""
+    # Without a header, the leftmost columns may be missing
     names = columns or _COLUMNS[-len(cells) :]
     if len(cells) != len(names):
         wanted = ", ".join(columns or _COLUMNS)
@@ -63,7 +66,7 @@ def _read_row(cells: Sequence[str], columns: Sequence[str] | None, number: int) 
 
 
 def _find_layer(row: dict[str, str], layers: dict[str, Layer], number: int) -> Layer:
-    """The layer that a line means."""
+    """Return the layer that a line means."""
     there = next(iter(layers.values()), None)
     if there is None:
         raise InvalidInput("Choose the model that the list is of.", "model")

@@ -43,6 +43,7 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
         raise StateConflict(f"No worker can use a dataset {key!r}. List the datasets for its remedy.")
     unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
     profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
+    # A profile with a problem is tried again; pages may then ask the worker again too.
     if profile.written is None:
         profile.problem = ""
         profile.save(update_fields=["problem"])
@@ -60,6 +61,7 @@ def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
     _require_images(layer)
     if not Dataset.objects.filter(key=key, available=True).exists():
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
+    # A job that still moves covers this request too: two would compute the same files.
     if (same := find_job(layer, key)) and same.is_moving:
         return same
     options = {"model": layer.model.name, "layers": [layer.name], "exemplars": True}
@@ -82,8 +84,10 @@ def ask_for_causal_check(actor: Actor, layer: Layer, key: str, question: CausalQ
     if dataset is None:
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
     check_question(layer, question)
+    # JSON has no tuples: the row stores the units as a list.
     asked = vars(question) | {"units": list(question.units), "layer": layer, "dataset": dataset}
     row, is_new = find_or_add(CausalCheck, CausalCheck.key_of(layer, dataset, question), asked)
+    # The link table lets a unit's page find the checks that change it, alone or with others.
     if is_new:
         row.changed_units.set([Unit.objects.get_or_create(layer=layer, number=each)[0] for each in question.units])
     ask_unless_answered(actor, row, JobKind.CAUSAL, Verb.CAUSAL_ASKED, dataset=key)
@@ -105,6 +109,7 @@ def find_job(layer: Layer, key: str) -> Job | None:
 def create_label(actor: Actor, text: str, places: Iterable[tuple[Layer, int]]) -> Label:
     """Create a person's label, beside those of runs and imports."""
     row = Label.objects.create(text=text, source=PERSON)
+    # Most units have no row until something refers to them.
     units = [Unit.objects.get_or_create(layer=layer, number=number)[0] for layer, number in places]
     row.units.set(units)
     texts.keep_label(row, units)
@@ -126,6 +131,7 @@ def lock_label(actor: Actor, pk: int) -> Label:
 
 def edit_label(actor: Actor, row: Label, text: str) -> None:
     """Change the text of a label; `row` must be locked."""
+    # Before the change, so that the record can name the row as it was found.
     audit.record(actor, Verb.LABEL_EDITED, row, text=text)
     row.text = text
     row.save(update_fields=["text"])
@@ -136,6 +142,7 @@ def edit_label(actor: Actor, row: Label, text: str) -> None:
 def delete_label(actor: Actor, row: Label) -> None:
     """Delete a label; `row` must be locked."""
     _forget(row)
+    # Before the deletion, which empties the key that the record needs.
     audit.record(actor, Verb.LABEL_DELETED, row)
     row.delete()
 

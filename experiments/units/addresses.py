@@ -14,6 +14,7 @@ WRITTEN = re.compile(r"(?:[A-Za-z0-9_.:-]|~[0-9A-F]{2})+")
 
 def encode_name(name: str) -> str:
     """Return the name as one part of an address; also "." and "..", which browsers would take for folders."""
+    # Only dots are left of "." and "..": escaping the first is enough to keep a browser from resolving them.
     start = _escape_bytes(name[0]) if name and not name.strip(".") else ""
     return start + "".join(each if each in PLAIN else _escape_bytes(each) for each in name[bool(start) :])
 
@@ -26,7 +27,9 @@ def decode_name(part: str) -> str:
     """Return the name. Raises ValueError for an invalid encoding."""
     if not WRITTEN.fullmatch(part):
         raise ValueError(f"{part!r} is no encoded name.")
+    # On bytes: one letter may be several escapes, which are UTF-8 only once they are joined.
     name = re.sub(rb"~(..)", lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()
+    # Each name has exactly one address: one with needless escapes is refused.
     if encode_name(name) != part or "\x00" in name:
         raise ValueError(f"{part!r} is not the address of {name!r}.")
     return name
@@ -44,6 +47,7 @@ class Name:
 class Number:
     """The number of a unit, without leading zeros."""
 
+    # At most nine digits, so that the number fits PostgreSQL's 4-byte integer.
     regex = "0|[1-9][0-9]{0,8}"
 
     to_python = staticmethod(int)

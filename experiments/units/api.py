@@ -16,6 +16,7 @@ from pydantic import StringConstraints
 from experiments.api.auth import authorize
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, RowOut, UnitNumber, Words, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.api.idempotency import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
@@ -23,7 +24,7 @@ from experiments.core.actors import Actor
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, Layer, Role, Run, TokenScope, Unit, UnitProfile
-from experiments.units import actions
+from experiments.units import actions, lists
 from experiments.units.lists import SimilarUnits, find_similar
 from workers.record.experiments import ActivationMap
 
@@ -86,12 +87,9 @@ class ExemplarOut(RowOut):
     )
 
 
+@with_filters(lists.UNIT_FILTERS)
 class UnitFilters(Schema):
-    model: Words | None = None
-    layer: Words | None = None
-    number: UnitNumber | None = None
-    labelled: bool | None = None
-    label: Words | None = None
+    """The filters of units."""
 
 
 class Over(Body):
@@ -114,6 +112,7 @@ def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool)
 
 
 def _list_units_with_labels() -> QuerySet[Unit]:
+    # The prefetch applies visibility too: a unit is public, but labels from private projects are not.
     labels = Prefetch("labels", queryset=visible_to(Label.objects.all()))
     return Unit.objects.filter(members__isnull=True).select_related("layer__model").prefetch_related(labels)
 
@@ -127,15 +126,7 @@ def _unit_out(names: SystemNameMasker, unit: Unit) -> UnitOut:
 def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> ListPage[UnitOut]:
     """List units that were asked about, by model, layer, number and words of their labels."""
     names = SystemNameMasker(authorize(request))
-    fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
-    given = filters.model_dump(exclude_none=True)
-    rows = _list_units_with_labels().filter(**{field: given[name] for name, field in fields.items() if name in given})
-    if filters.labelled is not None:
-        rows = rows.filter(labels__isnull=not filters.labelled)
-    if filters.label:
-        rows = rows.filter(labels__text__icontains=filters.label)
-    if filters.label or filters.labelled is not None:
-        rows = visible_to(rows).exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
+    rows = lists.units_from(_list_units_with_labels(), read_filters(filters), names).require_sense()
     return page(request, rows.distinct(), ["pk"], paging, partial(_unit_out, names))
 
 
@@ -191,6 +182,7 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
     done."""
     actor = Actor.behind(request, authorize(request, Role.RESEARCHER, TokenScope.RUN))
     profile = actions.ask_for_exemplars(actor, find_layer(pk, number), number, over.dataset)
+    # Read it again: the response has the mean of the exemplars, which the query annotates.
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
 
 
@@ -269,13 +261,9 @@ class LabelOut(Schema):
     units: list[UnitPlace] = Field(description="none while you are to judge a run on them unseen")
 
 
+@with_filters(lists.LABEL_FILTERS)
 class LabelFilters(Schema):
-    model: Words | None = None
-    layer: Words | None = None
-    unit: UnitNumber | None = None
-    source: Words | None = None
-    run: RowNumber | None = None
-    q: Words | None = Field(None, description="words of the label")
+    """The filters of labels."""
 
 
 LABELS = Label.objects.select_related("run").prefetch_related("units")
@@ -298,14 +286,7 @@ def _label_out(row: Label, names: SystemNameMasker | None = None) -> LabelOut:
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
     """Newest first."""
     names = SystemNameMasker(authorize(request))
-    rows = visible_to(LABELS.all())
-    of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
-    given = filters.model_dump(exclude_none=True)
-    units = {field: given[name] for name, field in of_units.items() if name in given}
-    if units:
-        rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
-    rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
-    rows = rows.filter(text__icontains=filters.q) if filters.q else rows
+    rows = lists.labels_from(LABELS.all(), read_filters(filters), names).require_sense()
     return page(request, rows, ["-pk"], paging, partial(_label_out, names=names))
 
 

@@ -42,7 +42,9 @@ def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, Fu
     """Return id of a layer of functions -> number of a function -> its band."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, FunctionBand]] = {pk: {} for pk in ids.values()}
+    # An empty score is that of a run without a conclusion to judge.
     rows = visible_to(Run.objects.filter(model=layers[0].model.name, layer__in=ids)).exclude(score={})
+    # Oldest first, so that the newest score wins.
     for name, number, score in rows.order_by("ended").values_list("layer", "unit", "score"):
         found[ids[name]][number] = band_of_score(score)
     return found
@@ -53,6 +55,7 @@ def band_of_score(score: StoredScore) -> FunctionBand:
     if score.get("success"):
         return FunctionBand.RIGHT
     error, right = score.get("error"), score.get("right")
+    # An NMSE of 1 is what the constant 0 has: only below it does the code say anything.
     is_near = bool(right) or (error is not None and error < 1)
     return FunctionBand.PARTLY if is_near else FunctionBand.WRONG
 
@@ -63,9 +66,12 @@ def find_bands(
     """Return id of a layer -> number of a unit -> its band; without units that have no check, and those that the
     viewer has yet to judge blind."""
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}
+    # An agent's check would reveal the label that the viewer is to judge.
     kept = {(layer, number) for name, layer, number in names.hidden if name == model.name}
     called = {layer.pk: layer.name for layer in layers}
+    # An agent was told how its label did on the development images: that r proves nothing.
     checks = LabelCheck.objects.filter(unit__layer__in=found, pearson__isnull=False).exclude(split=DEVELOPMENT)
+    # Ascending, so that the best check of a unit wins.
     rows = visible_to(checks).order_by("pearson")
     for layer, number, r in rows.values_list("unit__layer_id", "unit__number", "pearson"):
         if r is not None and (called[layer], number) not in kept:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -17,26 +17,23 @@ from experiments.core import access
 from experiments.core.paging import Page
 from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, UnitProfile
-from experiments.units import lists, sheet
+from experiments.units import sheet
 from experiments.units.addresses import encode_name
-from experiments.units.colours import Colour
-from experiments.units.drawing import UnitSelection
 from experiments.units.label_groups import read_words
-from experiments.units.schemes import SCHEMES, Colouring, colour_layers, read_scheme
+from experiments.units.schemes import SCHEMES, colour_layers, read_scheme
 from experiments.units.sheet import NearUnit, SheetFilter
-from experiments.units.states import count_states
 from experiments.units.tiles import UnitFacts, make_tiles, read_layer_facts
 
 SIDES = ("left", "right")
 PER_PAGE = 60
 """Tiles of each side on a page."""
-KEPT = (*SIDES, "q", "state", "colour", "low", "high", "sort")
+KEPT = (*SIDES, *sheet.FILTERS, "sort")
 ALIKE = 0.5
 """Minimum share of common words for labels to be near."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedLayer:
     """One of the two layers: its tiles on this page, and how many of its units match."""
 
     layer: Layer
@@ -72,46 +69,31 @@ def key_of(layer: Layer) -> str:
 def _read_both(request: HttpRequest, both: Sequence[Layer], names: SystemNameMasker) -> dict[str, Any]:
     """Return each side, and what they share."""
     colouring = colour_layers(read_scheme(request.GET.get("colour", "")), both, names)
-    typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]
-    state: Colour | None = next((each for each in colouring.colours if each == request.GET.get("state")), None)
-    wanted = UnitSelection(state, lists.find(typed, both, names) if typed else None)
+    wanted = sheet.select_units(request.GET.dict(), both, colouring, names)
     asked = SheetFilter.of(request.GET.dict())
     facts = read_layer_facts(both, names)
     numbers = [sheet.list_numbers(each, wanted, colouring, facts, asked) for each in both]
+    # Both sides turn pages together, so the longer one decides how many there are.
     page = Page.of(request.GET.dict(), max(map(len, numbers)), PER_PAGE, *KEPT)
     sides = []
     for at, layer in enumerate(both):
+        # `1 - at` is the other side.
         some = numbers[at][page.start : page.end]
         near = _find_nearest(layer, some, both[1 - at], facts)
         url = reverse("units-layer", args=[layer.model.name, layer.name])
         tiles = make_tiles([(layer, number) for number in some], facts)
-        sides.append(Side(layer, sheet.draw_tiles(tiles, colouring, url, near), len(numbers[at]), url))
+        sides.append(ComparedLayer(layer, sheet.draw_tiles(tiles, colouring, url, near), len(numbers[at]), url))
     return {
         "sides": sides,
         "page": page,
-        "typed": typed,
-        "state": state,
+        "typed": request.GET.get("q", "").strip(),
+        "state": wanted.state,
         "asked": asked,
         "sorts": sheet.SORTS.items(),
         "colouring": colouring,
-        "legend": _list_legend(request.GET, both, colouring, state),
+        "legend": sheet.list_legend(request.GET, both, colouring, wanted),
         "kept": {side: request.GET[side] for side in SIDES},
     }
-
-
-def _list_legend(
-    given: QueryDict, both: Sequence[Layer], colouring: Colouring, state: Colour | None
-) -> list[dict[str, Any]]:
-    counts, legend = count_states(both, colouring.known, colouring.rest), []
-    for each in colouring.colours:
-        address = given.copy()
-        for name in ("state", "page"):
-            address.pop(name, None)
-        if each != state:
-            address["state"] = each.value
-        about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == state}
-        legend.append(about | {"url": f"?{address.urlencode()}"})
-    return legend
 
 
 def _find_nearest(layer: Layer, numbers: Sequence[int], other: Layer, facts: UnitFacts) -> Mapping[int, NearUnit]:
@@ -121,16 +103,20 @@ def _find_nearest(layer: Layer, numbers: Sequence[int], other: Layer, facts: Uni
     found: dict[int, NearUnit] = {}
     for number, neighbours in rows.values_list("unit__number", "neighbours"):
         kinds = neighbours.get("same", []) + neighbours.get("others", [])
+        # Rows are [layer, number, similarity, shared]. With one layer on both sides, the same number is the unit
+        # itself.
         near = [(row[2], row[1]) for row in kinds if row[0] == other.pk and row[1] != number]
         if near:
             similarity, nearest = max(near)
             found[number] = NearUnit(f"{url}{nearest}/", int(nearest), similarity, "correlation")
+    # Units without a computed neighbour there fall back on labels.
     theirs = [(read_words(label.text), n) for (pk, n), label in facts.labels.items() if pk == other.pk]
     for number in numbers:
         label = facts.labels.get((layer.pk, number))
         if label is None or number in found:
             continue
         words = read_words(label.text)
+        # The number is negative, so that of equally near labels `max` takes the lowest unit.
         here = [(_compare(words, said), -n) for said, n in theirs if (other.pk, n) != (layer.pk, number)]
         alike, nearest = max(here, default=(0.0, 0))
         if alike >= ALIKE:

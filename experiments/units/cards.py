@@ -15,7 +15,7 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Label, LabelCheck, Layer, Run
 from experiments.units.lists import find_layer
-from experiments.units.states import UnitState, dead, state_of
+from experiments.units.states import UnitState, find_dead_units, state_of
 from experiments.units.tiles import UnitTile, read_tiles
 
 PICTURES = 5
@@ -46,13 +46,15 @@ def _read_card(layer: Layer, number: int, names: SystemNameMasker) -> UnitCard:
     """Return the card's content."""
     (tile,) = read_tiles([(layer, number)], names, PICTURES)
     is_hidden = names.masks_unit(layer.model.name, layer.name, number)
+    # Without the default order, since only the set of statuses matters.
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).order_by()
     statuses = [] if is_hidden else list(of_unit.values_list("status", flat=True))
     known = {state_of(status) for status in statuses}
     if tile.label:
         known.add(UnitState.LABELLED)
-    if number in dead([layer.pk]).get(layer.pk, set()):
+    if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
+    # A unit has the first state that applies, in the order of the enum.
     state = min(known, key=tuple(UnitState).index, default=UnitState.NEW)
     return UnitCard(tile, state, _read_check(tile), len(statuses))
 

@@ -18,6 +18,7 @@ from experiments.display.number_format import percent
 from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
 from experiments.models import CausalCheck, Dataset, Layer
+from experiments.units.forms import OTHER, AskCausalCheck
 from experiments.units.unit_ranges import format_ranges
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
@@ -26,9 +27,6 @@ MAX_CHECKS = 10
 """Maximum checks that a page links to, the newest."""
 MAX_TYPED = 2_000
 """Maximum characters of a list of units."""
-OTHER = "other"
-CHANGES = (("0", "Ablate"), ("2", "Double"), (OTHER, "Other factor"))
-REFERENCES = (("zero", "zero"), ("mean", "the unit's mean"))
 _MEASURES = {
     "kl": "KL divergence of the class probabilities from the model's own, in nats",
     "binary_kl": "KL divergence from the model's own, summed over classes, in nats",
@@ -37,16 +35,18 @@ _MEASURES = {
 UNCLEAR = "unclear"
 """A class that neither falls nor rises beyond chance."""
 _KINDS = {"falls": "part-3", "rises": "part-0", "": "part-other"}
+# ASCII only: `\d` would also take digits of other scripts.
 _STRETCH = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 
 
 def read_question(layer: Layer, number: int, sent: Mapping[str, Any]) -> CausalQuestion:
     """Return the question of a unit's form: `change`, `factor`, `reference`, `others`, `seed`. Raises InvalidInput."""
     change = sent.get("change") or "0"
+    # The list of changes has factors as its values, and one entry that points to the field beside it.
     factor = parse_float(sent.get("factor") if change == OTHER else change)
     if factor is None:
         raise InvalidInput("Write the factor as a number from 0 to 10, such as 0.5.", "factor")
-    units = read_units(layer, number, sent.get("others") or "")
+    units = read_units(layer, number, sent.get("others") or "", "others")
     return check_question(layer, CausalQuestion(units, factor, sent.get("reference") or "zero"))
 
 
@@ -57,20 +57,22 @@ def check_question(layer: Layer, question: CausalQuestion) -> CausalQuestion:
     return question
 
 
-def read_units(layer: Layer, number: int, others: str) -> tuple[int, ...]:
+def read_units(layer: Layer, number: int, others: str, field: str = "units") -> tuple[int, ...]:
     """Return the unit and those that are changed with it, given as ranges such as "3,5-8"; ascending. Raises
     InvalidInput."""
     if len(others) > MAX_TYPED:
-        raise InvalidInput(f"Write the other units in at most {MAX_TYPED:,} characters, such as 3,5-8.", "units")
+        raise InvalidInput(f"Write the other units in at most {MAX_TYPED:,} characters, such as 3,5-8.", field)
     numbers = {number}
     for part in filter(str.strip, others.split(",")):
         found = _STRETCH.fullmatch(part)
+        # An unreadable part becomes an empty range, so that one check refuses both.
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
         if last < first:
-            raise InvalidInput(f"“{part.strip()[:40]}” names no units. Write numbers such as 3,5-8.", "units")
+            raise InvalidInput(f"“{part.strip()[:40]}” names no units. Write numbers such as 3,5-8.", field)
+        # Before the range is built: it may name a billion units.
         if last >= layer.units:
             raise InvalidInput(
-                f"{layer.name} has no unit {last}. Name units from 0 to {layer.units - 1:,}, such as 3,5-8.", "units"
+                f"{layer.name} has no unit {last}. Name units from 0 to {layer.units - 1:,}, such as 3,5-8.", field
             )
         numbers.update(range(first, last + 1))
     return tuple(sorted(numbers))
@@ -115,12 +117,12 @@ class DrawnCausalCheck:
 
 
 def read_section(
-    layer: Layer, number: int, dataset: Dataset | None, asked: str, *, may_ask: bool, typed: Mapping[str, Any]
+    layer: Layer, number: int, dataset: Dataset | None, asked: str, *, may_ask: bool, form: AskCausalCheck
 ) -> dict[str, Any]:
-    """Return the content of the section; `asked` is the key of a check, `typed` the content of a refused form, with
-    its `problem`."""
+    """Return the content of the section; `asked` is the key of a check."""
     rows = CausalCheck.objects.filter(changed_units__layer=layer, changed_units__number=number)
     checks = list(rows.select_related("layer__model", "dataset", "job")[:MAX_CHECKS])
+    # The requested check, else the newest.
     shown = next((each for each in checks if each.pk == parse_key(asked)), None) or next(iter(checks), None)
     why_not = explain_unchangeable(layer)
     others = set(shown.units) - {number} if shown else set()
@@ -133,9 +135,7 @@ def read_section(
         "why_not": why_not,
         "may_ask": may_ask and not why_not and dataset is not None and dataset.available,
         "may_stop": may_ask,
-        "changes": CHANGES,
-        "references": REFERENCES,
-        "typed": {"change": "0", "reference": "zero", **typed},
+        "form": form,
     }
 
 
@@ -143,6 +143,7 @@ def draw_check(row: CausalCheck) -> DrawnCausalCheck | None:
     """Return the result; None if it is not measured yet, or its data are invalid."""
     if row.measured is None:
         return None
+    # The result comes from a worker: an invalid one must not break the unit's page.
     stored: Any = row.result
     try:
         return _draw(read_causal_report(stored))
@@ -176,6 +177,7 @@ def _draw_classes(effect: ImageEffect) -> Plot | None:
         if each.change.value is not None
     ]
     label = f"Classes whose logits change most over {effect.images:,} images"
+    # The report is sorted already: from the deepest fall to the highest rise.
     plot = draw_intervals(rows, label, "change of the logit", level=0.0, sorts=False)
     if plot:
         used = {each.direction for each in effect.classes}
@@ -223,12 +225,14 @@ def _write_change(change: float) -> str:
     """Format with three decimals; smaller changes in scientific notation."""
     if not change:
         return "0"
+    # Below half of the last decimal, three decimals would show 0.
     return f"{change:+.3f}" if abs(change) >= 0.0005 else f"{change:+.0e}"
 
 
 def _write_points(change: float) -> str:
     """Format a change of a probability, in percentage points."""
     points = round(100 * change, 1)
+    # After rounding, since -0.04 would be shown as "-0.0".
     return f"{points:+.1f}" if points else "0"
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Model
+from django.forms.boundfield import BoundField
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
+from experiments.core import access
 from experiments.core.errors import StateConflict
 from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
-from experiments.models import Layer, Run
+from experiments.models import Layer, Role, Run
 from experiments.units.unit_ranges import read_stretches
 from workers.record.statuses import ENDED, Status
 
@@ -30,17 +35,62 @@ class Target:
     the name of the list of existing ones."""
 
     noun: str
+    plural: str
     field: str
     longest: int
     offered: str
+
+
+class ChooseTarget(forms.Form):
+    """A name for a new circuit or study, or one of those that the user may change, `choices`."""
+
+    def __init__(self, target: Target, choices: Iterable[Any], sent: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sent, auto_id=f"{target.noun}-%s")
+        self.target, options = target, [(each.pk, f"{each} ({each.size})") for each in choices]
+        # The browser requires a name only if there is no existing row to choose.
+        attributes = {"maxlength": target.longest, "placeholder": target.field.capitalize(), "required": not options}
+        self.fields[target.field] = forms.CharField(
+            label=f"New {target.noun}", required=False, widget=forms.TextInput(attributes)
+        )
+        if options:
+            offered = forms.Select(choices=options)
+            self.fields[target.noun] = forms.CharField(label=target.offered, required=False, widget=offered)
+
+    @property
+    def new(self) -> BoundField:
+        return self[self.target.field]
+
+    @property
+    def existing(self) -> BoundField | None:
+        return self[self.target.noun] if self.target.noun in self.fields else None
+
+
+def describe_sets(
+    context: Any, target: Target, rows: Iterable[Any], offer: Callable[[User, Role | None], Iterable[Any]], place: str
+) -> dict[str, Any]:
+    """Return what a unit's page shows: the circuits or studies that contain the unit, and the form that adds it."""
+    request = context["request"]
+    user, role = request.user, access.role_in(request)
+    # Guests of a shared page have no account, and no role.
+    may_add = isinstance(user, User) and (role or 0) >= Role.RESEARCHER
+    return {
+        "target": target,
+        "rows": rows,
+        "form": ChooseTarget(target, offer(user, role)) if may_add else None,
+        "action": reverse(f"{target.noun}-add"),
+        "place": place,
+        "csrf_token": context.get("csrf_token"),
+    }
 
 
 def read_numbers(given: QueryDict, layer: Layer) -> list[int]:
     """Return the units that a form names: single ones as `unit`, or ranges, "0-11,40", in `units`."""
     numbers = {parse_number(typed) for typed in given.getlist("unit")}
     try:
+        # The cut bounds the work on a request from elsewhere.
         numbers |= set(read_stretches(given.get("units", "")[:100_000], layer.units))
     except ValueError:
+        # A broken list selects nothing, rather than only its readable part.
         numbers.clear()
     return sorted(number for number in numbers if number is not None and number < layer.units)
 
@@ -55,6 +105,7 @@ def read_places(given: QueryDict) -> list[tuple[Layer, int]]:
     name, layer_name = (clean_text(given.get(field, "")) for field in ("model", "layer"))
     if row := Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first():
         places += [(row, number) for number in read_numbers(given, row)]
+    # Each once, in the order of the form.
     return list(dict.fromkeys(places))
 
 
@@ -76,6 +127,7 @@ def put_together(
     if act == "extend":
         row = get_object_or_404(rows, pk=parse_key(request.POST.get(target.noun)))
         added = extend(row.pk)
+        # Units that were in it before are no error, but are told.
         there = count - added
         words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
         messages.success(request, f"Added {added} to “{row}”.{words}")
@@ -92,14 +144,18 @@ def find_runs(layer: Layer, numbers: Sequence[int], names: SystemNameMasker, mos
     rows = visible_to(of_units.filter(status__in=ENDED))
     newest: dict[int, tuple[bool, int]] = {}
     for unit, pk, status in rows.exclude(names.are_hidden()).order_by().values_list("unit", "pk", "status"):
+        # Pairs compare the conclusion first, then the newer key.
         newest[unit] = max(newest.get(unit, (False, 0)), (status == Status.CONCLUDED, pk))
     runs = [newest[number][1] for number in numbers if number in newest]
     if not runs:
-        raise StateConflict(f"No run on {_say(numbers)} has ended: start some first.")
+        raise StateConflict(f"No run on {_format_numbers(numbers)} has ended: start some first.")
+    # Only the comparison has a minimum; a queue of one run is fine.
     if most == COMPARED and not 2 <= len(runs) <= most:
-        raise StateConflict(f"2 to {most} runs are compared, and {len(runs)} of {_say(numbers)} have one that ended.")
+        raise StateConflict(
+            f"2 to {most} runs are compared, and {len(runs)} of {_format_numbers(numbers)} have one that ended."
+        )
     return runs[:most]
 
 
-def _say(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     return f"unit {numbers[0]}" if len(numbers) == 1 else f"these {len(numbers):,} units"

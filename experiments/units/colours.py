@@ -12,6 +12,7 @@ class Colour(StrEnum):
     meaning: str
 
     def __new__(cls, value: str, words: str = "", meaning: str = "") -> Colour:
+        # StrEnum would take further values as arguments of `str`, so the member is built here.
         member = str.__new__(cls, value)
         member._value_, member.words, member.meaning = value, words, meaning
         return member

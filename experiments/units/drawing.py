@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from experiments.display.plots import Axis, Plot, Shape
+from experiments.display.plots import Axis, Plot, PlotShape
 from experiments.models import Layer
 from experiments.units.bands import CheckBand
 from experiments.units.colours import Colour
@@ -96,7 +96,9 @@ def network(
 ) -> list[Drawing]:
     """Draw all layers of a model to one scale; `rest` is the colour of units that are not in `known`."""
     units = sum(layer.units for layer in layers)
+    # One scale for all layers, so that their sizes can be compared.
     pitch = next((pitch for most, pitch in PITCHES if units <= most), MIN_PITCH)
+    # The layers share one allowance of links, the first layers first.
     left = LINKED
     drawings = []
     for layer in layers:
@@ -108,20 +110,25 @@ def network(
 def _draw(
     layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, pitch: int, links: int, rest: Colour
 ) -> Drawing:
+    # About four times as tall as wide, a power of two; at least 4, at most TALLEST.
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
+    # 1. The colour of every unit; None for those that the filter excludes.
     everything = [known.get(number, rest) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
-    areas = [(state, _stretches(shown, state, rows, pitch)) for state in type(rest) if state in shown]
+    # 2. One path for each colour that occurs.
+    areas = [(state, _draw_squares(shown, state, rows, pitch)) for state in type(rest) if state in shown]
+    # 3. Links, as many as the whole drawing may still have.
     visible = [(n, state) for n, state in enumerate(shown) if state]
+    # After a search, every unit that it found is a link.
     asked = [each for each in visible if wanted.found or each[1] not in QUIET]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
     return Drawing(
-        layer, url, rows, pitch, areas, _stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches
+        layer, url, rows, pitch, areas, _draw_squares(shown, None, rows, pitch), asked[: max(links, 0)], matches
     )
 
 
-def _stretches(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
+def _draw_squares(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
     """Return the squares of all units in a state, column by column, as an SVG path."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
@@ -144,8 +151,8 @@ def _runs_of(states: Sequence[Colour | None], wanted: Colour | None) -> Iterator
 def links(
     layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, labels: Mapping[int, str], rest: Colour
 ) -> SafeString:
-    """Return every unit of one layer as a link with its number or name; built here, since a template takes ten
-    times as long for thousands."""
+    """Return every unit of one layer as a link with its number or name."""
+    # Not a template: that takes ten times as long for thousands of links.
     parts = []
     for number in range(layer.units):
         state = known.get(number, rest)
@@ -158,21 +165,23 @@ def links(
 
 # --- one unit ---------------------------------------------------------------------------------------
 
-SHAPE = Shape(560, 180, 40, 12, 34, 24)
+SHAPE = PlotShape(560, 180, 40, 12, 34, 24)
 GAP = 0.07
 """Share of a bar's room that stays free."""
 
 
 def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantile: float | None) -> Plot | None:
-    """Plot the histogram of a profile; None if there is none. Heights are logarithmic: most images leave most units
-    near 0."""
+    """Plot the histogram of a profile; None if there is none."""
     counts, start, width = histogram.get("counts") or [], histogram.get("start", 0.0), histogram.get("width", 0.0)
+    # The axis includes both thresholds, which may lie beyond the histogram.
     known = [value for value in (exemplar_mean, quantile) if value is not None]
     low, high = min([start, *known]), max([start + width * len(counts), *known])
     if not counts or not math.isfinite(high - low) or high <= low:
         return None
+    # Heights are logarithmic, since most images leave most units near 0.
     x, y = Axis(low, high, SHAPE.left, SHAPE.edge), Axis(0, math.log10(1 + max(counts)), SHAPE.floor, SHAPE.top)
     plot = Plot(SHAPE, x, y, f"Activations of {sum(counts)} image{'s' * (sum(counts) != 1)}")
+    # Grid lines at powers of ten, at most four.
     powers = [10**power for power in range(int(math.log10(max(counts))) + 1)]
     for count in powers[:: math.ceil(len(powers) / 4)]:
         plot.add_across(math.log10(1 + count), f"{count:,}")
@@ -180,7 +189,9 @@ def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantil
         plot.add_below(value, f"{value:g}")
     for place, count in enumerate(counts):
         if count:
+            # Bars are drawn a little narrower than their bin, so that they stay apart.
             left, right = start + place * width, start + (place + 1) * width
+            # By the right edge: the bar that contains the threshold counts as strong.
             kind = "strong" if exemplar_mean is not None and right > exemplar_mean else "weak"
             words = f"{count:,} image{'s' * (count != 1)} from {figure(left)} to {figure(right)}"
             plot.add_bar(left, right - GAP * width, 0, math.log10(1 + count), kind, words)

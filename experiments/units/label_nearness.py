@@ -1,7 +1,4 @@
-"""Pass questions about the meaning of labels to workers, and their answers back.
-
-Both pass through Redis under a number derived from the words, and expire.
-"""
+"""Pass questions about the meaning of labels to workers, and their answers back, through Redis for a while."""
 
 from __future__ import annotations
 
@@ -28,6 +25,7 @@ class LabelAnswer:
 def put_question(text: str) -> int:
     """Store the words for a worker and return the number under which they are found."""
     asked = _number(text)
+    # A job carries numbers only; the words wait in Redis under that number.
     notify.keep(f"maia:meaning-asked:{asked}", _fold(text), KEPT_SECONDS)
     return asked
 
@@ -52,4 +50,5 @@ def _fold(text: str) -> str:
 
 
 def _number(text: str) -> int:
+    # Six bytes are 48 bits: the number survives JSON and JavaScript, which are exact up to 53.
     return int.from_bytes(blake2s(_fold(text).encode(), digest_size=6).digest())

@@ -1,23 +1,34 @@
-"""Find units by number, name or words of a label; their labels; and the units most similar to one, which a worker
-computes, with labels and pictures."""
+"""Find units by filters, or by number, name or words of a label; find labels by filters and of units; and the units
+most similar to one, which a worker computes, with labels and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import Http404
 from django.urls import reverse
 
+from experiments.api.fields import RowNumber, Words
 from experiments.core import compatibility, queue
 from experiments.core.params import parse_number
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
+from experiments.display.narrowing import (
+    Filter,
+    Narrowed,
+    contain_words,
+    equal,
+    equal_number,
+    index_filters,
+    narrow_down,
+    require_known,
+)
 from experiments.models import (
     Dataset,
     Exemplar,
@@ -30,6 +41,7 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
+from experiments.runs.filters import place_filters
 
 MAX_WORDS_CHARS = 200
 """Maximum characters of a search."""
@@ -41,18 +53,40 @@ LISTED = 60
 ASK_AGAIN = 30
 """Seconds after which a missing comparison is requested again."""
 PICTURES = 3
+_OF_UNITS = {each.name: each for each in place_filters("layer__model__name", "layer__name", "number")}
+_ANSWERS = {"true": "Yes", "false": "No"}
+UNIT_FILTERS = index_filters(
+    _OF_UNITS["model"],
+    _OF_UNITS["layer"],
+    replace(_OF_UNITS["unit"], name="number", label="Number"),
+    Filter(
+        "labelled",
+        "Labelled",
+        lambda text: Q(labels__isnull=require_known("answer", text.lower(), _ANSWERS) == "false"),
+        bool,
+        choices=list(_ANSWERS.items()),
+    ),
+    Filter("label", "Label", contain_words("labels__text"), Words, "words of a label"),
+)
+"""Of units that were asked about, for the API."""
+_OF_LABELS = index_filters(
+    Filter("source", "Source", equal("source"), Words),
+    Filter("run", "Run", equal_number("run", "run"), RowNumber, hint="its number", input="numeric"),
+    Filter("q", "Words", contain_words("text"), Words, "words of the label"),
+)
+LABEL_FILTERS = {**_OF_UNITS, **_OF_LABELS}
+"""Of labels, for the API and exports."""
 
 Numbers = Mapping[int, Collection[int]]
 """Id of a layer -> numbers of units."""
 
 
 @dataclass(frozen=True)
-class ListedUnit:
-    """A unit in a list, with its labels."""
+class PlacedUnit:
+    """A unit, with its name and its page."""
 
     layer: Layer
     number: int
-    labels: Sequence[str]
 
     @property
     def name(self) -> str:
@@ -61,6 +95,13 @@ class ListedUnit:
     @property
     def url(self) -> str:
         return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+@dataclass(frozen=True)
+class ListedUnit(PlacedUnit):
+    """A unit in a list, with its labels."""
+
+    labels: Sequence[str]
 
 
 def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
@@ -84,6 +125,27 @@ def list_breadcrumbs(
     return found
 
 
+def units_from(rows: QuerySet[Unit], params: Mapping[str, str], names: SystemNameMasker) -> Narrowed:
+    """Return the units that an address selects. Filters by label do not find hidden systems."""
+    found = narrow_down(rows, params, UNIT_FILTERS)
+    if not found.values.keys() & {"label", "labelled"}:
+        return found
+    hidden = names.are_hidden_at("layer__model__name", "layer__name", "number")
+    # A filter by label would reveal whether a hidden run gave the unit a label.
+    return replace(found, rows=visible_to(found.rows).exclude(hidden))
+
+
+def labels_from(rows: QuerySet[Label], params: Mapping[str, str], names: SystemNameMasker) -> Narrowed:
+    """Return the labels that an address selects. Filters by system do not find labels of runs of hidden systems."""
+    # On one unit together: a label may have several
+    units = narrow_down(Unit.objects.all(), params, _OF_UNITS)
+    found = narrow_down(visible_to(rows), params, _OF_LABELS)
+    rows = found.rows
+    if units.values:
+        rows = rows.filter(pk__in=units.rows.order_by().values("labels")).exclude(names.are_hidden("run__"))
+    return Narrowed(rows, units.values | found.values, units.problems | found.problems)
+
+
 def find(typed: str, layers: Sequence[Layer], names: SystemNameMasker) -> dict[int, set[int]]:
     """Return the units of these layers with this number, or whose name or one of whose labels contains all the
     words."""
@@ -92,9 +154,11 @@ def find(typed: str, layers: Sequence[Layer], names: SystemNameMasker) -> dict[i
     number = parse_number(words[0]) if len(words) == 1 else None
     found: dict[int, set[int]] = {}
     for layer in layers:
+        # Names of units come from JSON, so they may be other things than text.
         named = ((n, str(name).casefold()) for n, name in enumerate(layer.names))
         found[layer.pk] = {n for n, name in named if all(word in name for word in folded)}
         found[layer.pk] |= {number} & {*range(layer.units)} if number is not None else set()
+    # Units whose labels the viewer must not see are not found by them.
     holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)
@@ -130,6 +194,7 @@ def find_labels(numbers: Numbers, names: SystemNameMasker) -> dict[tuple[int, in
 def shorten_labels(labels: Sequence[str]) -> str:
     """Shorten the labels to the room in a drawing."""
     text = "; ".join(dict.fromkeys(labels))
+    # One character less, for the ellipsis.
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
@@ -157,6 +222,7 @@ def choose_dataset(layer: Layer) -> Dataset | None:
     indexed = set(LayerIndex.objects.filter(layer=layer).values_list("dataset_id", flat=True))
     fitting = compatibility.dataset_for(layer.model.name)
 
+    # False sorts before True: each item prefers datasets that are indexed, suit the model, or are available.
     def rank(each: Dataset) -> tuple[int | bool, ...]:
         return -measured.get(each.pk, 0), each.pk not in indexed, each.key != fitting, not each.available
 
@@ -197,6 +263,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Syste
     of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
+    # Pages poll: only one of them asks, again after a while.
     if stale and cache.add(f"asked-for-similar:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for("write_neighbours", profile.pk)
     return None if profile.compared is None else _read_similar(profile, layers, names)
@@ -204,6 +271,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Syste
 
 def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: SystemNameMasker) -> SimilarUnits:
     neighbours: dict[str, Any] = profile.neighbours
+    # A layer may have been deleted since the worker compared it.
     rows = [row for kind in ("same", "others") for row in neighbours.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:
@@ -239,6 +307,7 @@ def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dic
 def list_last_hypotheses(runs: Sequence[Run]) -> list[Hypothesis]:
     """Return the hypotheses of these runs as each run last listed them, decided ones first; one query."""
     rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
+    # By round, so that the last list of each run wins.
     last: dict[tuple[int, int], Hypothesis] = {
         (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
     }

@@ -23,17 +23,16 @@ from experiments.core.system_names import SystemNameMasker
 from experiments.models import Dataset, Layer, Role, VisionModelRow
 from experiments.units import actions, chosen, drawing, lists, sheet
 from experiments.units.beside import key_of
-from experiments.units.colours import Colour
 from experiments.units.drawing import UnitSelection
 from experiments.units.schemes import Colouring, colour_units, list_schemes, read_scheme
 from experiments.units.sheet import SORTS, SheetFilter
-from experiments.units.states import count_states, states
+from experiments.units.states import states
 from experiments.units.tiles import make_tiles, read_layer_facts
 from experiments.units.unit_ranges import format_ranges
 
 PER_PAGE = 192
 """Tiles of one page of a sheet."""
-KEPT = ("q", "state", "colour", "low", "high", "sort")
+KEPT = (*sheet.FILTERS, "sort")
 """Parameters that stay in the address from page to page."""
 WORK = "layer-work"
 """The part of the page that waits for exemplars; htmx requests it by this id."""
@@ -55,6 +54,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "layer_names": [each.name for each in layers],
         "breadcrumbs": lists.list_breadcrumbs(row),
     }
+    # A search also lists its units with their labels, since squares have no room for text.
     if context["found"] is not None:
         context["listed"] = lists.list_units(context["found"], layers, names)
     return render(request, "units/model.html", context)
@@ -101,40 +101,23 @@ def _read_map(
     request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker
 ) -> dict[str, Any]:
     """Return what all maps share: colours, legend, filter and search."""
-    typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]
     asked = request.GET.get("state", "")
     colouring = colour_units(read_scheme(request.GET.get("colour", "")), row, layers, names)
-    state: Colour | None = next((each for each in colouring.colours if each == asked), None)
-    found = lists.find(typed, layers, names) if typed else None
+    wanted = sheet.select_units(request.GET.dict(), layers, colouring, names)
     return {
         "model": row,
         "layers": layers,
         "colouring": colouring,
         "schemes": list_schemes(layers),
-        "found": found,
-        "found_count": sum(len(numbers) for numbers in (found or {}).values()),
-        "wanted": UnitSelection(state, found),
-        "typed": typed,
-        "state": state,
-        "no_state": asked if asked and state is None else "",
-        "legend": _list_legend(request, layers, colouring, state),
+        "found": wanted.found,
+        "found_count": sum(len(numbers) for numbers in (wanted.found or {}).values()),
+        "wanted": wanted,
+        "typed": request.GET.get("q", "").strip(),
+        "state": wanted.state,
+        # A colour of another scheme selects nothing here: the page says so.
+        "no_state": asked if asked and wanted.state is None else "",
+        "legend": sheet.list_legend(request.GET, layers, colouring, wanted),
     }
-
-
-def _list_legend(
-    request: HttpRequest, layers: Sequence[Layer], colouring: Colouring, state: Colour | None
-) -> list[dict[str, Any]]:
-    """Return each colour with its words, its number of units, and the address that turns its filter on or off."""
-    counts, legend = count_states(layers, colouring.known, colouring.rest), []
-    for each in colouring.colours:
-        address = request.GET.copy()
-        for name in ("state", "page"):
-            address.pop(name, None)
-        if each != state:
-            address["state"] = each.value
-        about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == state}
-        legend.append(about | {"url": f"?{address.urlencode()}"})
-    return legend
 
 
 def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
@@ -191,11 +174,13 @@ def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """Open a random unit of the layer that has no label, was not asked about and is not known to be dead."""
     names = SystemNameMasker(access.require(request))
     row = lists.find_layer(name, layer_name)
+    # States list only units that were asked about, have a label or are dead.
     known = states(row.model, [row], names)[row.pk]
     left = [number for number in range(row.units) if number not in known]
     if not left:
         messages.info(request, f"Every unit of {row.name} that is active has been asked about or has a label.")
         return redirect("units-layer", name, layer_name)
+    # `secrets`, since `random` is the name of this view.
     return redirect("unit", name, layer_name, secrets.choice(left))
 
 
@@ -207,4 +192,5 @@ def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> 
     key = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True).key
     actions.ask_for_exemplars(actor, layer, number, key)
     address = reverse("unit", args=[name, layer_name, number])
+    # The address keeps the dataset and label that the reader had chosen.
     return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)

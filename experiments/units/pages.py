@@ -22,13 +22,15 @@ from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.answers import read_answer
 from experiments.display.evidence import read_evidence
+from experiments.display.form_fields import add_refusal
 from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, causal, drawing, lists
-from experiments.units.states import UnitState, dead, state_of
+from experiments.units.forms import AskCausalCheck
+from experiments.units.states import UnitState, find_dead_units, state_of
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 from workers.record.statuses import Status
 
@@ -36,6 +38,7 @@ RUNS = 10
 """Newest runs of a unit that its page lists and uses as evidence."""
 LABELS, MAX_LABELS = 10, 1_000
 """Newest labels that it lists, and the maximum if the address says `labels=all`."""
+# JSON columns that this page does not show: not loading them makes the query smaller.
 UNSHOWN = ("options", "limits", "versions")
 MEASURED, CAUSAL = "measured", "causal"
 """The parts of the page that wait for a worker; htmx requests them by these ids."""
@@ -56,6 +59,7 @@ def index(request: HttpRequest) -> HttpResponse:
     rows = [
         {"model": model, "runs": runs.get(model.name, 0), "labelled": labelled.get(model.pk, 0)}
         for model in models
+        # A model that only has circuits has no layer to show.
         if model.layer_count
     ]
     return render(request, "units/index.html", {"models": rows})
@@ -68,9 +72,10 @@ def index(request: HttpRequest) -> HttpResponse:
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """Show the whole page; htmx gets the dataset figures, or the causal check, while a worker computes them."""
     access.require(request)
+    # Circuits are stored as units of a layer of their own, and have their own pages.
     if layer_name == ACTIVATION_LAYER:
         return redirect("circuit-studied", name, number)
-    return _render_unit(request, lists.find_layer(name, layer_name, number), number, {})
+    return _render_unit(request, lists.find_layer(name, layer_name, number), number)
 
 
 @require_POST
@@ -78,20 +83,23 @@ def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) 
     """Ask a worker to change the unit, alone or with others, and measure the effect on the model's output."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = lists.find_layer(name, layer_name, number)
+    # A form may be sent with fields of any length.
     typed = {each: value[:TYPED] for each, value in request.POST.items() if isinstance(value, str)}
     try:
         question = causal.read_question(row, number, typed)
         check = actions.ask_for_causal_check(actor, row, typed.get("dataset", ""), question)
     except ActionRefused as refusal:
-        return _render_unit(request, row, number, typed | {"problem": str(refusal)}, status=400)
+        form = AskCausalCheck(row, typed)
+        add_refusal(form, refusal)
+        return _render_unit(request, row, number, form, status=400)
     query = urlencode([("dataset", check.dataset.key), ("causal", str(check.pk))])
     return redirect(f"{reverse('unit', args=[name, layer_name, number])}?{query}#causal")
 
 
 def _render_unit(
-    request: HtmxRequest, row: Layer, number: int, typed: Mapping[str, str], status: int = 200
+    request: HtmxRequest, row: Layer, number: int, form: AskCausalCheck | None = None, status: int = 200
 ) -> HttpResponse:
-    """Render the page; `typed` is the content of a refused causal check form, with its problem."""
+    """Render the page, with a refused form of a causal check if there is one."""
     role = access.role_in(request) or Role.VIEWER
     names = SystemNameMasker(request.user)
     context: dict[str, Any] = {
@@ -103,10 +111,12 @@ def _render_unit(
         "worker": worker_status.has_worker(),
         **(_read_measured(request, row, number, names) if row.takes_images else {"exemplar_mean": None}),
     }
+    # htmx polls for one part: the rest of the page is not computed then.
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     asked, may_ask = request.GET.get("causal", ""), role >= Role.RESEARCHER
-    context["causal"] = causal.read_section(row, number, context.get("dataset"), asked, may_ask=may_ask, typed=typed)
+    form, dataset = form or AskCausalCheck(row), context.get("dataset")
+    context["causal"] = causal.read_section(row, number, dataset, asked, may_ask=may_ask, form=form)
     if request.htmx.target == CAUSAL:
         return render(request, "units/causal.html", context)
     known = _read_known(request, row, number, context["exemplar_mean"], names)
@@ -172,14 +182,16 @@ def _read_known(
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
     labels = _read_labels(request, layer, number, without_runs=is_hidden)
+    # Without a profile, the threshold of a run serves as the scale.
     if exemplar_mean is None:
         exemplar_mean = next((run.exemplar_mean for run in runs if run.exemplar_mean is not None), None)
     label: Label | None = labels["label"]
     known = {state_of(status) for status in statuses}
     if label is not None:
         known.add(UnitState.LABELLED)
-    if number in dead([layer.pk]).get(layer.pk, set()):
+    if number in find_dead_units([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
+    # Functions take no images, so they have no evidence in pictures.
     evidence = read_evidence(runs, label.text if label else "", exemplar_mean) if layer.takes_images else None
     by_run = next((run for run in runs if label and run.pk == label.run_id), None)
     return labels | {
@@ -192,8 +204,11 @@ def _read_known(
         "evidence": evidence,
         "concluded": None if layer.takes_images else of_unit.filter(status=Status.CONCLUDED).first(),
         "hypotheses": lists.list_last_hypotheses(runs),
-        "before": number - 1 if number else None,
-        "after": number + 1 if number + 1 < layer.units else None,
+        "neighbours": [
+            way
+            for way in (("Previous", "prev", "k", number - 1), ("Next", "next", "j", number + 1))
+            if 0 <= way[-1] < layer.units
+        ],
         "breadcrumbs": lists.list_breadcrumbs(layer.model, layer, number),
     }
 
@@ -207,6 +222,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     rows = rows.filter(run=None) if without_runs else rows
     rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__id")
     rows = rows.prefetch_related(fetch_checks())
+    # One more than is shown tells whether there are more.
     labels = list(rows[: most + 1])
     asked = request.GET.get("label", "")
     label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)
@@ -217,5 +233,6 @@ def current(labels: Sequence[Label]) -> Label | None:
     """Return the unit's current label: the first of its newest run, else the newest of all."""
     of_runs = [label for label in labels if label.run]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
+    # Runs may end with several labels: the first is the agent's main one.
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)

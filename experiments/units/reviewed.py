@@ -52,6 +52,7 @@ def find_reviews(layers: Sequence[Layer], names: SystemNameMasker) -> Reviews:
     """Return the verdicts that this viewer may see on the units of these layers, of one model or several."""
     ids = {(layer.model.name, layer.name): layer.pk for layer in layers}
     found: dict[int, dict[int, ReviewColour]] = {pk: {} for pk in ids.values()}
+    # Verdicts come last, so that they win over waiting runs.
     for model, name, number, colour in [*_list_waiting(layers, names), *_list_verdicts(layers, names)]:
         if (model, name) in ids:
             found[ids[model, name]][number] = colour
@@ -59,6 +60,7 @@ def find_reviews(layers: Sequence[Layer], names: SystemNameMasker) -> Reviews:
 
 
 def _list_waiting(layers: Sequence[Layer], names: SystemNameMasker) -> list[_Row]:
+    # Items of a closed queue are never completed: only open queues count.
     runs = _find_runs(layers, names).filter(review_items__complete=False, review_items__queue__closed=None)
     places = runs.order_by().values_list("model", "layer", "unit").distinct()
     return [(*place, ReviewColour.WAITING) for place in places]
@@ -66,11 +68,13 @@ def _list_waiting(layers: Sequence[Layer], names: SystemNameMasker) -> list[_Row
 
 def _list_verdicts(layers: Sequence[Layer], names: SystemNameMasker) -> list[_Row]:
     """Return verdicts, oldest run first, so that the newest one wins."""
+    # A verdict of others would bias a reviewer who has still to judge the run.
     runs = _find_runs(layers, names).exclude(verdict="").exclude(blindness.has_hidden_verdict(names.viewer))
     rows = runs.order_by("pk").values_list("model", "layer", "unit", "verdict")
     return [(model, layer, unit, _OF_VERDICTS[Outcome(verdict)]) for model, layer, unit, verdict in rows]
 
 
 def _find_runs(layers: Sequence[Layer], names: SystemNameMasker) -> QuerySet[Run]:
+    # Models and layers are matched apart, which may find too much; the caller drops pairs that are not asked for.
     meant = Q(model__in={layer.model.name for layer in layers}, layer__in={layer.name for layer in layers})
     return visible_to(Run.objects.filter(meant)).exclude(names.are_hidden())

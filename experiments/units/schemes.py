@@ -47,6 +47,7 @@ class FrequencyBand(Colour):
     NONE = "band-none", "Not measured", "its exemplars were not made yet, which measures it"
 
 
+# All but OTHER and NONE.
 COLOURED_GROUPS = len(GroupColour) - 2
 SCHEMES = {
     "state": "State",
@@ -73,6 +74,7 @@ class Colouring:
     @property
     def colours(self) -> list[Colour]:
         """Return all colours in the legend."""
+        # A group colour without a group has no words, and no place in the legend.
         return [each for each in type(self.rest) if not isinstance(each, GroupColour) or self.say(each)]
 
     def say(self, colour: Colour) -> str:
@@ -100,6 +102,7 @@ def colour_layers(scheme: str, layers: Sequence[Layer], names: SystemNameMasker)
 
 def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMasker) -> Colouring:
     """Colour the units of these layers of the model by one scheme, as this viewer may see them."""
+    # Functions have no labels to check: their score is that of the conclusion.
     if scheme == "check" and layers and not any(layer.takes_images for layer in layers):
         return Colouring(scheme, find_function_bands(layers), FunctionBand.NONE)
     if scheme == "check":
@@ -121,6 +124,7 @@ def _colour_by_label(layers: Sequence[Layer], names: SystemNameMasker) -> Colour
     for rank, group in enumerate(groups, 1):
         for at in group.members:
             layer, number = places[at]
+            # Groups come largest first, so the first one wins.
             known[layer].setdefault(number, GroupColour.of_rank(rank))
     return Colouring("label", known, GroupColour.NONE, name_groups(groups))
 
@@ -133,6 +137,7 @@ def name_groups(groups: Sequence[LabelGroup]) -> dict[Colour, str]:
 def _find_frequencies(layers: Sequence[Layer]) -> dict[int, dict[int, Colour]]:
     """Return the bands of units that were measured over a dataset; over several, where they are active most."""
     found: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
+    # Ascending, so that of several datasets the one with the highest share wins.
     rows = UnitProfile.objects.filter(unit__layer__in=found, active__isnull=False).order_by("active")
     for layer, number, active in rows.values_list("unit__layer_id", "unit__number", "active"):
         found[layer][number] = _band_of(active or 0.0)

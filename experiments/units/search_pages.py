@@ -29,12 +29,14 @@ def search(request: HtmxRequest) -> HttpResponse:
     """Show units found by the words of their labels; by meaning once a worker has compared them."""
     names = SystemNameMasker(access.require(request))
     typed = request.GET.get("q", "").strip()[: label_nearness.MAX_WORDS_CHARS]
+    # First, since the worker can answer while the rest of the page is made.
     meant = label_search.find_by_meaning(typed, names)
     context: dict[str, Any] = {"typed": typed, "meant": meant}
     if request.htmx.target == MEANT:
         return render(request, "units/by_meaning.html", context)
     context |= {
         "found": label_search.find_by_words(typed, names),
+        # Without any label the page explains where labels come from, instead of "nothing found".
         "any": Label.objects.exists(),
         "breadcrumbs": [("Units", reverse("units")), ("Units that respond to …", reverse("units-search"))],
     }
@@ -74,12 +76,16 @@ def search_units(request: HttpRequest, asked: Query[UnitQuery]) -> dict[str, Any
     """Search the labels of all models: by their words, and by their meaning if a worker can compare that."""
     names = SystemNameMasker(authorize(request))
     meant: Meant = label_search.find_by_meaning(asked.q, names)
-    by_meaning = {"waiting": meant.waiting, "problem": meant.problem, "units": list(map(_found_out, meant.found))}
+    by_meaning = {
+        "waiting": meant.waiting,
+        "problem": meant.problem,
+        "units": list(map(_build_found_unit, meant.found)),
+    }
     words = label_search.find_by_words(asked.q, names)
-    return {"by_words": list(map(_found_out, words)), "by_meaning": by_meaning}
+    return {"by_words": list(map(_build_found_unit, words)), "by_meaning": by_meaning}
 
 
-def _found_out(found: FoundUnit) -> FoundUnitOut:
+def _build_found_unit(found: FoundUnit) -> FoundUnitOut:
     tile = found.tile
     return FoundUnitOut(
         model=tile.layer.model.name,

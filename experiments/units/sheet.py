@@ -5,25 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from experiments.api.fields import Words
 from experiments.core.params import parse_float
+from experiments.core.system_names import SystemNameMasker
 from experiments.core.thumbnails import ImageUrls
+from experiments.display.narrowing import Filter, index_filters
 from experiments.models import Layer
 from experiments.units.drawing import UnitSelection
+from experiments.units.lists import MAX_WORDS_CHARS, find
 from experiments.units.reviewed import ReviewColour
 from experiments.units.schemes import Colouring
+from experiments.units.states import count_states
 from experiments.units.tiles import UnitFacts, UnitTile
 from workers.record.figures import figure
 
 SORTS = {"number": "Number", "score": "Score, best first", "worst": "Score, worst first", "label": "Label"}
 """Name in the address -> name on the page."""
+FILTERS = index_filters(
+    Filter("q", "Words", None, Words, "number, name or words of a label"),
+    Filter("colour", "Colours", None, Words, "state, check, review, label or active"),
+    Filter("state", "Colour", None, Words, "those of one colour, by its key"),
+    Filter("low", "Least r", None, float, "least r"),
+    Filter("high", "Most r", None, float, "most r"),
+)
+"""Of the units of a layer, for its page, layers side by side and the API."""
 MAX_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
-    '<span class="tile-words"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
+    '<span class="tile-text"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
     "</span>"
     '<span class="tile-label">{label}</span></span></a><span class="tile-score mono">{score}</span>{near}</li>'
 )
@@ -33,6 +48,7 @@ THUMB = (
     ' loading="lazy" decoding="async">'
 )
 BOX = '<input type="checkbox" name="unit" value="{number}" form="choose" aria-label="Choose unit {number}">'
+# Safe strings, because `format_html` would escape plain ones.
 NO_BOX = SafeString("")
 REVIEW = (
     '<span class="tile-review {colour}" title="{words}"><span aria-hidden="true">{mark}</span>'
@@ -74,6 +90,33 @@ class SheetFilter:
         return r is not None and (self.low is None or r >= self.low) and (self.high is None or r <= self.high)
 
 
+def select_units(
+    params: Mapping[str, str], layers: Sequence[Layer], colouring: Colouring, names: SystemNameMasker
+) -> UnitSelection:
+    """Return the units that an address selects by words and by one colour."""
+    typed = params.get("q", "").strip()[:MAX_WORDS_CHARS]
+    state = next((each for each in colouring.colours if each == params.get("state")), None)
+    return UnitSelection(state, find(typed, layers, names) if typed else None)
+
+
+def list_legend(
+    given: QueryDict, layers: Sequence[Layer], colouring: Colouring, wanted: UnitSelection
+) -> list[dict[str, Any]]:
+    """Return each colour with its words, its number of units, and the address that turns its filter on or off."""
+    counts, legend = count_states(layers, colouring.known, colouring.rest), []
+    for each in colouring.colours:
+        address = given.copy()
+        # Another filter has other pages: start from the first.
+        for name in ("state", "page"):
+            address.pop(name, None)
+        # The address of the chosen colour lacks it, which turns the filter off.
+        if each != wanted.state:
+            address["state"] = each.value
+        about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == wanted.state}
+        legend.append(about | {"url": f"?{address.urlencode()}"})
+    return legend
+
+
 def list_numbers(
     layer: Layer, wanted: UnitSelection, colouring: Colouring, facts: UnitFacts, asked: SheetFilter
 ) -> list[int]:
@@ -87,6 +130,7 @@ def list_numbers(
     ]
     if asked.sort in {"score", "worst"}:
         sign = -1 if asked.sort == "score" else 1
+        # A unit without a score gets infinity in both orders, so that it comes last.
         return sorted(meant, key=lambda number: sign * facts.scores.get((layer.pk, number), sign * math.inf))
     if asked.sort == "label":
         return sorted(meant, key=lambda number: _fold_label(facts, layer, number))
@@ -102,7 +146,8 @@ def draw_tiles(
     tiles: Sequence[UnitTile], colouring: Colouring, base: str, near: Mapping[int, NearUnit] | None = None
 ) -> SafeString:
     """Draw the tiles of one layer, whose address is `base`; beside another layer, each with its nearest there, by
-    number. Built here: a template takes ten times as long for hundreds."""
+    number."""
+    # Not a template: that takes ten times as long for hundreds of tiles.
     return format_html_join("", "{}", ((_draw_tile(tile, colouring, base, near),) for tile in tiles))
 
 
@@ -118,6 +163,7 @@ def _draw_tile(tile: UnitTile, colouring: Colouring, base: str, near: Mapping[in
         name=f"{tile.number} {tile.name}" if tile.name else f"{tile.number}",
         review=_draw_review(tile.review),
         label=label[:MAX_LABEL],
+        # Side by side there is no form that the boxes could belong to.
         box=NO_BOX if near is not None else format_html(BOX, number=tile.number),
         near=_draw_near(near.get(tile.number) if near else None),
         score="" if tile.r is None else f"r {figure(tile.r)}",

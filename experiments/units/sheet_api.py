@@ -9,12 +9,12 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.auth import authorize
 from experiments.api.fields import Id, Words, find
+from experiments.api.filters import read_filters, with_filters
 from experiments.core.actors import Actor
 from experiments.core.system_names import SystemNameMasker
 from experiments.models import Layer, Role, TokenScope
-from experiments.units import actions, lists, sheet
+from experiments.units import actions, sheet
 from experiments.units.api import Over
-from experiments.units.drawing import UnitSelection
 from experiments.units.schemes import colour_units, read_scheme
 from experiments.units.sheet import SheetFilter
 from experiments.units.tiles import UnitTile, make_tiles, read_layer_facts
@@ -59,12 +59,10 @@ class SheetOut(Schema):
     repeated_labels: list[RepeatedLabelOut] = Field(description=f"the commonest first, {MAX_REPEATED} at most")
 
 
+@with_filters(sheet.FILTERS)
 class SheetFilters(Schema):
-    q: Words | None = Field(None, description="number, name or words of a label")
-    colour: Words | None = Field(None, description="state, check, review, label or active")
-    state: Words | None = Field(None, description="those of one colour, by its key")
-    low: float | None = Field(None, description="least r")
-    high: float | None = Field(None, description="most r")
+    """The filters of a layer's page."""
+
     sort: Words | None = Field(None, description="number, score, worst or label")
     start: int = Field(0, ge=0, le=10**9)
     limit: int = Field(100, ge=1, le=MAX_PAGE_SIZE)
@@ -75,12 +73,11 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     """Every matching unit of the layer, asked about or not."""
     names = SystemNameMasker(authorize(request))
     layer = find(Layer.objects.select_related("model"), pk=pk)
-    colouring = colour_units(read_scheme(filters.colour or ""), layer.model, [layer], names)
-    state = next((each for each in colouring.colours if each == filters.state), None)
-    found = lists.find(filters.q, [layer], names) if filters.q else None
-    facts, given = read_layer_facts([layer], names), filters.model_dump(exclude_none=True)
-    asked = SheetFilter.of({name: str(value) for name, value in given.items()})
-    numbers = sheet.list_numbers(layer, UnitSelection(state, found), colouring, facts, asked)
+    given, facts = read_filters(filters), read_layer_facts([layer], names)
+    colouring = colour_units(read_scheme(given.get("colour", "")), layer.model, [layer], names)
+    wanted = sheet.select_units(given, [layer], colouring, names)
+    numbers = sheet.list_numbers(layer, wanted, colouring, facts, SheetFilter.of(given))
+    # By offset: the order depends on scores, so there is no key to continue from.
     some = numbers[filters.start : filters.start + filters.limit]
     tiles = make_tiles([(layer, number) for number in some], facts)
     known, repeats = colouring.known[layer.pk], facts.repeats

@@ -36,21 +36,25 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: SystemNameMask
     look new."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, UnitState]] = {layer.pk: {} for layer in layers}
+    # Hidden places may name layers that are not asked about.
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
 
     def note(layer: int, number: int, state: UnitState) -> None:
+        # A dead unit looks dead to everyone: that comes from the dataset and reveals no run.
         if (layer, number) in kept and state != UnitState.DEAD:
             return
         known = found[layer].get(number, UnitState.NEW)
+        # The first state in the order of the enum wins, in whatever order they are found.
         found[layer][number] = min(known, state, key=ORDER.index)
 
     runs = Run.objects.filter(model=model.name, layer__in=ids).order_by().values_list("layer", "unit", "status")
+    # Distinct: a unit may have thousands of runs with the same status.
     for name, number, status in runs.distinct():
         note(ids[name], number, state_of(status))
     labelled = Unit.objects.filter(layer__in=ids.values(), labels__isnull=False).order_by()
     for layer, number in labelled.values_list("layer_id", "number").distinct():
         note(layer, number, UnitState.LABELLED)
-    for layer, numbers in dead(list(ids.values())).items():
+    for layer, numbers in find_dead_units(list(ids.values())).items():
         for number in numbers:
             note(layer, number, UnitState.DEAD)
     return found
@@ -63,12 +67,13 @@ def state_of(status: str) -> UnitState:
     return UnitState.CONCLUDED if status == Status.CONCLUDED else UnitState.OPEN
 
 
-def dead(layers: Sequence[int]) -> dict[int, set[int]]:
+def find_dead_units(layers: Sequence[int]) -> dict[int, set[int]]:
     """Return the units of each layer that no image of any indexed dataset activates."""
     found: dict[int, set[int]] = {}
     rows = LayerIndex.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
     for layer, dead_here in rows:
         numbers = set(dead_here or ())
+        # Dead means dead on every dataset.
         found[layer] = found[layer] & numbers if layer in found else numbers
     return found
 

@@ -10,13 +10,12 @@ from operator import or_
 from typing import Any
 
 from django.db.models import Q
-from django.urls import reverse
 
 from experiments.core.system_names import SystemNameMasker
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.models.evaluation import DEVELOPMENT
-from experiments.units.lists import Numbers
+from experiments.units.lists import Numbers, PlacedUnit
 from experiments.units.reviewed import ReviewColour, Reviews, find_reviews
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 from workers.record.label_repeats import LabelRepeats, count_repeats
@@ -35,7 +34,7 @@ class UnitLabel:
 
 
 @dataclass(frozen=True)
-class Picture:
+class TilePicture:
     """An exemplar: the keys of its image, raw and masked."""
 
     raw: str
@@ -44,27 +43,17 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class UnitTile:
-    layer: Layer
-    number: int
+class UnitTile(PlacedUnit):
     label: UnitLabel | None = None
     r: float | None = None
     """Of the best check of any of its labels."""
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[TilePicture] = ()
     review: ReviewColour | None = None
     """The reviewers' verdict, if requested."""
 
     @property
-    def name(self) -> str:
-        return self.layer.name_of(self.number)
-
-    @property
-    def url(self) -> str:
-        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
-
-    @property
     def activation(self) -> float | None:
-        """The activation of its first exemplar."""
+        """Return the activation of its first exemplar."""
         return self.pictures[0].activation if self.pictures else None
 
 
@@ -96,6 +85,7 @@ def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
     adjusted = benjamini_hochberg([p for *_, p in checks])
     return UnitFacts(
         choose_labels(meant, names),
+        # Checks come in ascending order of r, so the best one is kept.
         {place: r for place, r, _ in checks},
         sum(q is not None for q in adjusted),
         sum(is_beyond_chance(r, q) for (_, r, _), q in zip(checks, adjusted, strict=True)),
@@ -104,12 +94,12 @@ def _read_facts(meant: Q, names: SystemNameMasker) -> UnitFacts:
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: SystemNameMasker, pictures: int = 1) -> list[UnitTile]:
     """Return these units in this order, each with its first exemplars."""
-    return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
+    return make_tiles(places, _read_facts(_match_places(_group_by_layer(places), "unit__"), names), pictures)
 
 
 def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:
     """Return the same from facts that are already loaded."""
-    shown = _find_pictures(_by_layer(places), pictures)
+    shown = _find_pictures(_group_by_layer(places), pictures)
     return [
         UnitTile(
             layer,
@@ -120,11 +110,12 @@ def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: 
             facts.reviews.get(layer.pk, {}).get(number),
         )
         for layer, number in places
+        # A loop over one item names the place for the lines above.
         for place in [(layer.pk, number)]
     ]
 
 
-def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
+def _group_by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
     numbers: dict[int, list[int]] = {}
     for layer, number in places:
         numbers.setdefault(layer.pk, []).append(number)
@@ -134,6 +125,7 @@ def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
 def _match_places(numbers: Numbers, prefix: str = "") -> Q:
     """Return a filter for rows that lead by `prefix` to one of these units."""
     some = (Q(**{f"{prefix}layer": layer, f"{prefix}number__in": list(n)}) for layer, n in numbers.items() if n)
+    # Starts from a filter that matches nothing: an empty `Q()` would match all rows.
     return reduce(or_, some, Q(pk__in=[]))
 
 
@@ -155,27 +147,30 @@ def choose_labels(meant: Q, names: SystemNameMasker) -> dict[Place, UnitLabel]:
 def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, int, int]:
     """Return the rank of a label; the highest is the unit's current label: the first of its newest run, else the
     newest of all."""
+    # Labels of runs win over others; a lower position is better, hence the sign.
     return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
 def _read_checks(meant: Q, names: SystemNameMasker) -> list[tuple[Place, float, float | None]]:
     """Return place, r and p of the label checks that `meant` selects, best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    # The agent saw the development images, so their r proves nothing.
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
     found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson", "p_value")
     return [((layer, number), r, p) for layer, number, r, p in found if r is not None]
 
 
-def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:
+def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[TilePicture]]:
     """Return by place the first exemplars of each unit over one dataset: the one over which it was measured first."""
     rows = Exemplar.objects.filter(_match_places(numbers, "profile__unit__"), rank__lte=count)
     about = ("profile_id", "image_id", "masked_id", "activation")
-    found: dict[Place, list[Picture]] = {}
+    found: dict[Place, list[TilePicture]] = {}
     profiles: dict[Place, int] = {}
     at = ("profile__unit__layer_id", "profile__unit__number")
     ordered = rows.order_by("profile_id", "rank").values_list(*at, *about)
     for layer, number, profile, raw, masked, activation in ordered:
         place = layer, number
+        # Activations over two datasets have no common order: only the first profile's exemplars are shown.
         if profiles.setdefault(place, profile) == profile:
-            found.setdefault(place, []).append(Picture(raw, masked, activation))
+            found.setdefault(place, []).append(TilePicture(raw, masked, activation))
     return found

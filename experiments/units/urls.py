@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from experiments.units import beside, cards, map_pages, pages, search_pages
 
+# Names of models and layers contain "/", so the converters of `addresses` encode them.
 urlpatterns: list[URLPattern] = [
     path("units/", pages.index, name="units"),
     path("compare/layers/", beside.beside, name="units-beside"),

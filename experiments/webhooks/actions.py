@@ -98,6 +98,7 @@ def send_test(actor: Actor, webhook: Webhook) -> WebhookDelivery:
 def send_again(actor: Actor, delivery: WebhookDelivery) -> WebhookDelivery:
     """Try a given-up delivery again, with fresh attempts. Raises StateConflict for others."""
     actor.require(Role.ADMIN)
+    # One conditional update: of two admins who repeat it at once, only one finds it given up.
     given_up = WebhookDelivery.objects.filter(pk=delivery.pk, status=DeliveryStatus.GIVEN_UP)
     if not given_up.update(status=DeliveryStatus.WAITING, attempts=0, next_attempt=timezone.now()):
         raise StateConflict("Only a delivery that was given up is sent again. This one is not.")

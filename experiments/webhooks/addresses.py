@@ -1,4 +1,4 @@
-"""Which addresses webhooks may have, and which IP addresses a worker may connect to.
+"""Check the addresses of webhooks, and the IP addresses that a worker may connect to.
 
 A name is resolved once per delivery, every resolved IP address is checked, and the connection uses exactly that
 address. So a name that resolves differently a moment later reaches nothing. Used by the form and by the sender.
@@ -100,6 +100,7 @@ def _read_ip(host: str) -> IpAddress | None:
             return None
     if not _NUMERIC.fullmatch(host):
         return None
+    # As the system's resolver reads it, such as 0x7f.1 for 127.0.0.1.
     try:
         return IPv4Address(socket.inet_aton(host.rstrip(".")))
     except OSError:

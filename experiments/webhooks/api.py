@@ -68,7 +68,7 @@ class DeliveryOut(RowOut):
     delivered: datetime | None
 
 
-def _with_secret(row: Webhook) -> WebhookMade:
+def _build_with_secret(row: Webhook) -> WebhookMade:
     return WebhookMade(secret=row.secret, **WebhookOut.from_orm(row).dict())
 
 
@@ -91,7 +91,7 @@ def create_webhook(request: HttpRequest, wanted: WebhookIn) -> Status[WebhookMad
     actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
     # Stored with the webhook: workers have no request to take it from
     site = request.build_absolute_uri("/").rstrip("/")
-    return Status(201, _with_secret(actions.add(actor, wanted.address, wanted.kinds, wanted.shape, site)))
+    return Status(201, _build_with_secret(actions.add(actor, wanted.address, wanted.kinds, wanted.shape, site)))
 
 
 @router.put("/webhooks/{pk}", response=WebhookOut, summary="Change a webhook")
@@ -129,7 +129,7 @@ def resume_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
 def renew_webhook_secret(request: HttpRequest, pk: Id) -> WebhookMade:
     """All further attempts are signed with the new secret."""
     actor = Actor.behind(request, authorize(request, Role.ADMIN, TokenScope.WRITE))
-    return _with_secret(actions.renew_secret(actor, find(lists.list_webhooks(), pk=pk)))
+    return _build_with_secret(actions.renew_secret(actor, find(lists.list_webhooks(), pk=pk)))
 
 
 @router.post("/webhooks/{pk}/test", response=DeliveryOut, summary="Send a test")

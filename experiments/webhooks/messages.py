@@ -35,7 +35,7 @@ def make_body(delivery: WebhookDelivery) -> bytes:
 def _write_slack(delivery: WebhookDelivery) -> str:
     """Return one line of text. Slack reads `<!channel>` as a call to everyone, so < and > are escaped."""
     data: dict[str, Any] = dict(delivery.payload.get("data", {}))
-    # A test delivery has a kind of its own, without a title
+    # A test delivery has another kind, without a title
     title = next((words for kind, words in _TITLES.items() if kind == delivery.kind), "This is a test of a webhook")
     parts = [title.format_map(_Known(data))]
     if labels := data.get("labels"):

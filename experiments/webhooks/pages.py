@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,12 +18,41 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.paging import Page
 from experiments.display.form_fields import add_refusal
-from experiments.models import Role, Webhook, WebhookDelivery, WebhookEvent
+from experiments.models import Role, Webhook, WebhookDelivery, WebhookEvent, WebhookShape
+from experiments.models.webhook import ADDRESS_CHARS
 from experiments.webhooks import actions, lists
-from experiments.webhooks.form import WebhookForm
 
 PER_PAGE = 25
 _KINDS = dict(WebhookEvent.choices)
+_DEFAULT_KINDS = (WebhookEvent.RUN_CONCLUDED, WebhookEvent.SWEEP_ENDED, WebhookEvent.EVALUATION_ENDED)
+
+
+class _WebhookForm(forms.Form):
+    """The fields of a new or changed webhook. The actions validate its values, for pages and API alike."""
+
+    address = forms.CharField(
+        max_length=ADDRESS_CHARS,
+        widget=forms.URLInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "https://example.org/hook"}
+        ),
+        error_messages={"required": "Write an address such as https://example.org/hook."},
+    )
+    kinds = forms.MultipleChoiceField(
+        label="Tell it when",
+        choices=WebhookEvent.choices,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one kind of event."},
+    )
+    shape = forms.ChoiceField(label="Send it as", choices=WebhookShape.choices, widget=forms.RadioSelect)
+
+    @classmethod
+    def build_empty(cls) -> _WebhookForm:
+        return cls(initial={"kinds": [*_DEFAULT_KINDS], "shape": WebhookShape.JSON})
+
+    @classmethod
+    def from_row(cls, webhook: Webhook) -> _WebhookForm:
+        known: dict[str, Any] = {name: getattr(webhook, name) for name in ("address", "kinds", "shape")}
+        return cls(initial=known)
 
 
 @require_safe
@@ -30,10 +60,10 @@ _KINDS = dict(WebhookEvent.choices)
 def webhooks(request: HttpRequest) -> HttpResponse:
     """List webhooks with their latest delivery, and a form for a new one."""
     access.require(request, Role.ADMIN)
-    return _show_all(request, WebhookForm.fresh())
+    return _show_all(request, _WebhookForm.build_empty())
 
 
-def _show_all(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpResponse:
+def _show_all(request: HttpRequest, form: _WebhookForm, status: int = 200) -> HttpResponse:
     context = {"webhooks": lists.list_with_last(), "form": form}
     return render(request, "webhooks/index.html", context, status=status)
 
@@ -42,14 +72,14 @@ def _show_all(request: HttpRequest, form: WebhookForm, status: int = 200) -> Htt
 @never_cache
 def add(request: HttpRequest) -> HttpResponse:
     """Add a webhook. Its secret is shown only in this answer."""
-    actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
+    actor, form = Actor.of(request, Role.ADMIN), _WebhookForm(request.POST)
     if form.is_valid():
         try:
             row = actions.add(actor, **form.cleaned_data, site=request.build_absolute_uri("/").rstrip("/"))
         except ActionRefused as refusal:
             add_refusal(form, refusal)
         else:
-            return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
+            return _show_one(request, row, _WebhookForm.from_row(row), secret=row.secret)
     return _show_all(request, form, 400)
 
 
@@ -59,11 +89,11 @@ def webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one webhook with its deliveries."""
     access.require(request, Role.ADMIN)
     row = get_object_or_404(lists.list_webhooks(), pk=pk)
-    return _show_one(request, row, WebhookForm.of(row))
+    return _show_one(request, row, _WebhookForm.from_row(row))
 
 
 def _show_one(
-    request: HttpRequest, row: Webhook, form: WebhookForm, status: int = 200, secret: str = ""
+    request: HttpRequest, row: Webhook, form: _WebhookForm, status: int = 200, secret: str = ""
 ) -> HttpResponse:
     rows = lists.list_deliveries(row)
     page = Page.of(request.GET.dict(), rows.count(), PER_PAGE)
@@ -84,7 +114,7 @@ def _show_one(
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Change address, events or shape."""
-    actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
+    actor, form = Actor.of(request, Role.ADMIN), _WebhookForm(request.POST)
     row = get_object_or_404(lists.list_webhooks(), pk=pk)
     if form.is_valid():
         try:
@@ -114,7 +144,7 @@ def renew_secret(request: HttpRequest, pk: int) -> HttpResponse:
     """Create a new secret, shown only in this answer."""
     actor = Actor.of(request, Role.ADMIN)
     row = actions.renew_secret(actor, get_object_or_404(lists.list_webhooks(), pk=pk))
-    return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
+    return _show_one(request, row, _WebhookForm.from_row(row), secret=row.secret)
 
 
 @require_POST
@@ -135,6 +165,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete it with its deliveries."""
     actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
     actions.delete(actor, row)
+    # The row in memory still has its name.
     messages.success(request, f"The {row} is deleted.")
     return redirect("settings-webhooks")
 

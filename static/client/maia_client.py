@@ -8,7 +8,7 @@ One file that needs `requests`, and pandas for tables of observations. Copy it b
     print(run.description, run.labels)
     run.images()        # in a notebook: the images; run.observations(): a table; run.check(): the figures of its labels
 
-What the server refuses and what a lost connection takes is a MaiaError. Rows are dicts, with the API's names.
+Refused requests and lost connections raise MaiaError. Rows are dicts, with the API's names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MaiaError(Exception):
 
 
 class _Bearer(requests.auth.AuthBase):
-    """Sends the token. It is not in the session's headers, is never printed, and ~/.netrc does not replace it."""
+    """Send the token. It is not in the session's headers, is never printed, and ~/.netrc does not replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token

@@ -64,7 +64,7 @@ def test_a_session_that_another_request_ended(client: Client, provider: Provider
     assert request.session.keys()  # read, as the middleware does
     Session.objects.all().delete()
     with pytest.raises(SessionInterrupted):
-        single_sign_on.come_back(request)
+        single_sign_on.complete_sign_in(request)
     assert query_of(back)["code"] in provider.asked
 
 

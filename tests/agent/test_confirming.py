@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.playback import Lab, Playback, end, kinds, new_run_log, notes, play
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import Outcome
+from workers.agent.loop import ProgramOutcome
 from workers.protocols import ExperimentResult
 from workers.record.experiments import LogEntry, Observation
 from workers.record.limits import Limits
@@ -16,14 +16,14 @@ STATED = f"{BIAS}\n[LABEL]: night"
 NONE = "[BIAS]: I found none.\n[LABEL]: none"
 
 
-def drawn(*names: str) -> Outcome:
+def drawn(*names: str) -> ProgramOutcome:
     """A program that drew a ball at night and one by day for each name."""
     images = [
         Observation(f"a {name} ball {light}", value, "", None, Origin.GENERATED, measured=True)
         for name in names
         for light, value in (("at night", 0.4), ("by day", 0.8))
     ]
-    return Outcome(ExperimentResult("ok"), (LogEntry(tuple(images)),))
+    return ProgramOutcome(ExperimentResult("ok"), (LogEntry(tuple(images)),))
 
 
 FIRST, NEW = drawn("red", "blue"), drawn(*"abcdefgh")

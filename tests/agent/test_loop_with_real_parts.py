@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.playback import Playback, kinds, new_run_log, notes
 from tests.support.tiny_lab import TinyContext, TinyModel, TinyPictures
-from workers.agent.loop import Outcome, run_agent
+from workers.agent.loop import ProgramOutcome, run_agent
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.memory import ImagesInMemory
 from workers.lab.program_api import list_calls, list_facts
@@ -43,7 +43,7 @@ class Laboratory:
         context = TinyContext(self.index, memory=self.memory)
         served = list_calls(context.system, context.tools, program_style(code))
         result = self.sandbox.run(code, served, list_facts(context.system), bounds=Bounds(seconds=20), state=state)
-        return Outcome(
+        return ProgramOutcome(
             result,
             tuple(context.tools.entries),
             context.tools.exemplar_mean,

@@ -4,110 +4,131 @@ filter that somebody misses."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from experiments.accounts import audit_query
-from experiments.accounts.api import AuditFilters
 from experiments.api.interface import api
+from experiments.circuits import lists as circuit_lists
 from experiments.display.narrowing import Filter
 from experiments.evaluations import lists as evaluation_lists
-from experiments.evaluations.api import EvaluationFilters, EvaluationItemFilters
 from experiments.exchange.export_query import KNOWN
-from experiments.gallery.api import ExperimentFilters, ObservationFilters
-from experiments.gallery.lists import Filters
-from experiments.models import AuditEntry, ExportSubject, Observation
+from experiments.exchange.export_words import ExportForm
+from experiments.gallery.lists import FILTERS as GALLERY_FILTERS
+from experiments.label_checks import lists as check_lists
+from experiments.models import AuditEntry, ExportSubject, Observation, ReviewQueue
 from experiments.pairwise import lists as trial_lists
-from experiments.pairwise.api import TrialFilters
 from experiments.reviews import lists as review_lists
 from experiments.reviews import queue_lists
-from experiments.reviews.api import ItemFilters, QueueFilters
-from experiments.runs.api import RunFilters
-from experiments.runs.filters import FILTERS as RUN_FILTERS
+from experiments.runs import filters as run_filters
+from experiments.studies import lists as study_lists
 from experiments.sweeps import lists as sweep_lists
-from experiments.sweeps.api import SweepFilters
+from experiments.units import lists as unit_lists
+from experiments.units import sheet
 from tests.support.api_world import Script, fill
-from tests.support.builders import make_run
 from tests.support.people import member
 
-LOOKS = {"sort", "order"}
+
+@dataclass(frozen=True)
+class FilteredList:
+    """A list: its declared filters, its address if a page shows it, and its files."""
+
+    filters: Mapping[str, Filter]
+    page: str = ""
+    files: ExportSubject | None = None
+    apart: frozenset[str] = frozenset()
+    """Filters that the page takes from links, without a field."""
+
+
+LISTS = {
+    "list_runs": FilteredList(run_filters.FILTERS, "runs", ExportSubject.RUNS, frozenset({"run"})),
+    "list_observations": FilteredList(GALLERY_FILTERS, "", ExportSubject.OBSERVATIONS),
+    "list_experiments": FilteredList(GALLERY_FILTERS, "", ExportSubject.EXPERIMENTS),
+    "list_units": FilteredList(unit_lists.UNIT_FILTERS),
+    "list_labels": FilteredList(unit_lists.LABEL_FILTERS, "", ExportSubject.LABELS),
+    "list_layer_units": FilteredList(sheet.FILTERS, "units-layer", None, frozenset({"colour", "state"})),
+    "list_circuits": FilteredList(circuit_lists.FILTERS, "circuits"),
+    "list_queues": FilteredList(queue_lists.FILTERS, "review", ExportSubject.QUEUES),
+    "list_items": FilteredList(review_lists.ITEM_FILTERS, "review-queue", ExportSubject.REVIEWS),
+    "list_trials": FilteredList(trial_lists.FILTERS, "pairwise", ExportSubject.TRIALS),
+    "list_studies": FilteredList(study_lists.FILTERS, "studies"),
+    "list_sweeps": FilteredList(sweep_lists.FILTERS, "", ExportSubject.SWEEPS),
+    "list_label_checks": FilteredList(check_lists.FILTERS, "", ExportSubject.CHECKS),
+    "list_evaluations": FilteredList(evaluation_lists.FILTERS),
+    "list_evaluation_items": FilteredList(evaluation_lists.ITEM_FILTERS),
+    "list_audit": FilteredList(audit_query.FILTERS, "settings-audit"),
+}
+"""Operation -> what declares its filters."""
+OTHERS = {"list_people", "list_notifications", "list_models", "list_exemplars", "list_events", "search_all"}
+"""Lists with parameters of their own."""
+LOOKS = {"sort", "order", "start", "limit", "cursor"}
 """What says how a list is ordered, rather than what is in it."""
 
 
+def read_parameters() -> dict[str, dict[str, str | None]]:
+    """Return the filters of each list in the published document, with their descriptions."""
+    lists = {}
+    for path in api.get_openapi_schema()["paths"].values():
+        taken = [each for each in path.get("get", {}).get("parameters", ()) if each["in"] == "query"]
+        if {each["name"] for each in taken} >= {"limit"}:
+            filters = {each["name"]: each.get("description") for each in taken if each["name"] not in LOOKS}
+            lists[path["get"]["operationId"]] = filters
+    return {name: filters for name, filters in lists.items() if filters}
+
+
+def test_every_filtered_list_of_the_api_declares_its_filters() -> None:
+    parameters = read_parameters()
+    assert parameters.keys() == LISTS.keys() | OTHERS
+    for name, each in LISTS.items():
+        declared = {key: row.description or None for key, row in each.filters.items()}
+        more = {"status"} if name == "list_experiments" else set()
+        assert {key: words for key, words in parameters[name].items() if key not in more} == declared, name
+
+
+def test_the_file_of_a_list_takes_its_filters(db: None) -> None:
+    for name, each in LISTS.items():
+        missing = each.filters.keys() - KNOWN[each.files] if each.files else set()
+        assert not missing, name
+        field_names = ExportForm(each.files, "csv", "").fields.keys() if each.files else each.filters.keys()
+        assert each.filters.keys() <= field_names, name
+
+
+def test_the_page_of_a_list_has_a_field_for_each_filter(db: None) -> None:
+    admin = member("admin", "ADMIN")
+    fill(admin)
+    browser = Client()
+    browser.force_login(admin)
+    places = {"units-layer": ("toybox", "layer4"), "review-queue": (ReviewQueue.objects.get().pk,)}
+    for name, each in LISTS.items():
+        if each.page:
+            html = browser.get(reverse(each.page, args=places.get(each.page, ()))).content.decode()
+            assert {key for key in each.filters if f'name="{key}"' not in html} <= each.apart, name
+
+
 @pytest.mark.parametrize(
-    ("schema", "more"), [(ObservationFilters, set()), (ExperimentFilters, {"status"})], ids=["images", "experiments"]
-)
-def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more: set[str]) -> None:
-    assert schema.model_fields.keys() - LOOKS == (Filters.base_fields.keys() - LOOKS) | more
-
-
-@pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
-def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject) -> None:
-    assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
-
-
-@pytest.mark.parametrize(
-    ("schema", "filters", "what"),
+    ("page", "operation"),
     [
-        (SweepFilters, sweep_lists.FILTERS, ExportSubject.SWEEPS),
-        (EvaluationFilters, evaluation_lists.FILTERS, None),
-        (EvaluationItemFilters, evaluation_lists.ITEM_FILTERS, None),
-        (AuditFilters, audit_query.FILTERS, None),
+        ("sweeps/?status=", "sweeps?status="),
+        ("evaluations/?kind=", "evaluations?kind="),
+        ("review/?status=", "queues?status="),
+        ("pairwise/?status=", "trials?status="),
+        ("circuits/?q=", "circuits?q="),
     ],
-    ids=["sweeps", "evaluations", "items", "audit"],
 )
-def test_the_api_and_the_file_take_the_declared_filters(
-    schema: type, filters: Mapping[str, Filter], what: ExportSubject | None
-) -> None:
-    assert schema.model_fields.keys() == filters.keys()
-    assert what is None or KNOWN[what] == filters.keys()
-    for name, each in filters.items():
-        assert schema.model_fields[name].description == (each.description or None)
-
-
-@pytest.mark.parametrize("path", ["/sweeps/?status=dancing", "/evaluations/?kind=dancing"])
-def test_a_page_says_which_filter_is_left_out(owner: User, path: str) -> None:
+def test_a_page_says_which_filter_is_left_out(owner: User, page: str, operation: str) -> None:
     fill(owner)
     browser = Client()
     browser.force_login(owner)
-    found = browser.get(path).context["found"]
-    assert "dancing" in next(iter(found.problems.values()))
-    answer = Script(owner).get(path.replace("/?", "?"))
+    wrong = "dancing" * 30
+    found = browser.get(f"/{page}{wrong}").context["found"]
+    assert found.problems
+    assert not found.values
+    answer = Script(owner).get(f"/{operation}{wrong}")
     assert answer.status_code == 422
-
-
-def test_the_file_of_label_checks_takes_the_filters_of_the_api() -> None:
-    taken = api.get_openapi_schema()["paths"]["/api/v1/checks"]["get"]["parameters"]
-    assert {each["name"] for each in taken if each["in"] == "query"} - {"cursor", "limit"} == KNOWN[
-        ExportSubject.CHECKS
-    ]
-
-
-def test_the_api_the_file_and_the_page_of_runs_take_the_same_filters(owner: User) -> None:
-    assert RunFilters.model_fields.keys() == RUN_FILTERS.keys() == KNOWN[ExportSubject.RUNS]
-    make_run(owner)
-    browser = Client()
-    browser.force_login(owner)
-    form = browser.get("/runs/").content.decode().partition('id="filters"')[2].partition("</form>")[0]
-    assert {name for name in RUN_FILTERS if f'name="{name}"' not in form} == {"run"}, "numbers: from other pages"
-
-
-@pytest.mark.parametrize(
-    ("schema", "known", "what"),
-    [
-        (QueueFilters, queue_lists.FILTERS, ExportSubject.QUEUES),
-        (TrialFilters, trial_lists.FILTERS, ExportSubject.TRIALS),
-        (ItemFilters, {"show", *review_lists.OF_RUNS}, ExportSubject.REVIEWS),
-    ],
-    ids=["queues", "trials", "items"],
-)
-def test_the_api_and_the_file_of_review_take_the_filters_of_its_pages(
-    schema: type, known: set[str], what: ExportSubject
-) -> None:
-    assert schema.model_fields.keys() == known
-    assert known <= KNOWN[what]
 
 
 @pytest.mark.parametrize("query", ["origin=edited", "tag=unused", "low=100", "origin=original", "differs=true"])

@@ -124,7 +124,9 @@ class TestOnASite:
 
     def test_ctrl_c_leaves_the_run_running_and_says_so(self, maia: Any, owner: User, token: Any) -> None:
         run = make_run(owner)
-        code = f"from maia_client import Maia; Maia().run({run.pk}).wait()"
+        # A test run in the background ignores SIGINT, and its children inherit that
+        heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        code = f"{heeding}from maia_client import Maia; Maia().run({run.pk}).wait()"
         environment = {
             **os.environ,
             "MAIA_URL": maia._http.url,

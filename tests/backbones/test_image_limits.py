@@ -12,11 +12,11 @@ from tests.support.openai_backbone import backbone
 from tests.support.playback import CONCLUSION, PROGRAM, kinds, new_run_log
 from tests.support.provider import Provider, refuses, says, unless
 from workers.agent.conversation import messages
-from workers.agent.loop import Outcome, run_agent
+from workers.agent.loop import ProgramOutcome, run_agent
 from workers.backbones.openai.image_limits import read_limit
 from workers.backbones.openai.provider_errors import redact
 from workers.errors import BackboneRefused
-from workers.jobs.console import in_words
+from workers.jobs.console import format_event
 from workers.protocols import ExperimentResult, Message
 from workers.protocols import Provider as Settings
 from workers.record.experiments import LogEntry, Observation
@@ -139,7 +139,7 @@ def run_program(code, number, state):
     """Fifteen exemplars, then eight images a round."""
     kind, count = (Origin.EXEMPLAR, 15) if number == 1 else (Origin.GENERATED, 8)
     images = tuple(Observation(f"image {n}", 1.0, f"{number}.{n}", origin=kind) for n in range(count))
-    return Outcome(ExperimentResult("ok"), (LogEntry(images),))
+    return ProgramOutcome(ExperimentResult("ok"), (LogEntry(images),))
 
 
 def test_a_run_keeps_the_limit_in_its_events_and_says_what_was_left_out():
@@ -160,7 +160,7 @@ def test_a_run_keeps_the_limit_in_its_events_and_says_what_was_left_out():
     assert [each.captions for each in replied] == [0, 3, 11, 19]
     assert replied[-1].image_limit == ImageLimit(host, "gpt-4o", 12, stated=True)
     assert "19 earlier images were left out: the provider takes at most 12 images" in " ".join(
-        in_words(replied[-1], "reply").replace("|", "").split()
+        format_event(replied[-1], "reply").replace("|", "").split()
     )
     assert messages(run_log.events())[-1].image_limit == replied[-1].image_limit
 

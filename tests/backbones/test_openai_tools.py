@@ -13,7 +13,7 @@ from tests.support.quick_laboratory import QUICK_IMAGES
 from tests.support.toybox_run import play as play_on_toybox
 from workers.agent.instructions import choose_example
 from workers.backbones.openai.call_drafts import CallDraft
-from workers.backbones.openai.options import wants_functions
+from workers.backbones.openai.options import needs_functions
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Message, StatusNote
 from workers.protocols import Provider as Settings
@@ -59,7 +59,7 @@ def replies(run_log):
     ],
 )
 def test_functions_are_offered_by_setting_model_and_what_it_did(url, model, tools, called, expected):
-    assert wants_functions(Settings(base_url=url, tools=tools), model, called=called) == expected
+    assert needs_functions(Settings(base_url=url, tools=tools), model, called=called) == expected
 
 
 def test_a_request_offers_them_only_where_a_turn_has_some_and_leaves_the_choice_to_the_model():

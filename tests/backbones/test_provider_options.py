@@ -11,7 +11,7 @@ from tests.support.openai_backbone import TASK, ask, backbone
 from tests.support.playback import CONCLUSION, new_run_log, play
 from tests.support.provider import Provider, refuses, says, streams, unless
 from workers.agent.conversation import messages
-from workers.backbones.openai.options import dress, list_parameters
+from workers.backbones.openai.options import adapt_messages, list_parameters
 from workers.backbones.openai.reasoning import MAX_ITEM_CHARS, keep_returnable
 from workers.protocols import ImagePart, Message, Price
 from workers.protocols import Provider as Settings
@@ -126,7 +126,7 @@ def test_a_key_is_the_same_for_all_rounds_of_a_run_and_another_for_others():
 def test_what_a_cache_wants_goes_by_address_and_model(url, model, cache, expected):
     provider = Settings(base_url=url, cache=cache)
     key = list_parameters(provider, model, TASK, 1)
-    said, optional = dress([{"role": "user", "content": "Hm."}], provider, model, set())
+    said, optional = adapt_messages([{"role": "user", "content": "Hm."}], provider, model, set())
     found = {"key": "prompt_cache_key" in key, "marks": "cache_control" in optional}
     assert found == {name: name == expected for name in found}
     assert bool(marked({"messages": said})) == (expected == "marks")

@@ -111,12 +111,12 @@ def turn_of(people: list, run_queues: list) -> int:
     for _ in range(25):
         run = claimer.claim()
         assert run
-        claims.settle(run, 3.0)
+        claims.charge_queue(run, 3.0)
     Run.objects.create(owner=people[1], run_queue=run_queues[1], unit=0, **same)
     for place in range(1, 100):
         run = claimer.claim()
         assert run
-        claims.settle(run, 3.0)
+        claims.charge_queue(run, 3.0)
         if run.owner_id == people[1].pk:
             return place
     return 0

@@ -26,7 +26,7 @@ WATCH = """(selector) => {
     look.observe(document.body, { childList: true, subtree: true, characterData: true });
   });
 }"""
-CLICK = "() => { const at = Date.now(); document.querySelector('.say.new button').click(); return at; }"
+CLICK = "() => { const at = Date.now(); document.querySelector('.comment-form.new button').click(); return at; }"
 
 
 @pytest.mark.bench
@@ -52,7 +52,7 @@ def test_what_one_does_the_other_sees(redis_url: str, owner: User) -> None:
 def seconds(one: Page, other: Page, text: str, selector: str) -> float:
     """From the click to the change on the other's screen."""
     other.evaluate(WATCH, selector)
-    one.locator(".say.new textarea").fill(text)
+    one.locator(".comment-form.new textarea").fill(text)
     clicked = one.evaluate(CLICK)
     seen = other.evaluate("() => window.seen")
     one.wait_for_timeout(700)

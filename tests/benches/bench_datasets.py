@@ -75,7 +75,7 @@ def _export(owner: User, form: Format, path: Path) -> None:
     export = Export.objects.create(job=job, what="observations", format=form)
     before, start = _memory(), time.perf_counter()
     with path.open("wb") as target:
-        exchange.fill(export, target, lambda *_: None)
+        exchange._write_contents(export, target, lambda *_: None)
     seconds, size = time.perf_counter() - start, path.stat().st_size >> 20
     print(f"\n{form.label}: {seconds:.1f} s, {size} MB; memory {before} MB, at most {_memory('VmHWM')} MB")
 

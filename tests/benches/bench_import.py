@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.exchange import import_bundle
-from experiments.exchange.import_bundle import Source
+from experiments.exchange.import_bundle import ImportSource
 from experiments.models import Image
 from tests.support.bundles import bundled
 from tests.support.long_run import long_run
@@ -31,7 +31,7 @@ def test_the_transaction_of_a_long_run(owner: User, tmp_path: Path) -> None:
     def progress(what: str, done: int, total: int) -> None:
         times[what] = time.perf_counter()
 
-    (taken,) = import_bundle.bundle(path, Source("run.zip", owner), exchange.laboratory(), progress)
+    (taken,) = import_bundle.bundle(path, ImportSource("run.zip", owner), exchange.laboratory(), progress)
     end = time.perf_counter()
     print(
         f"\n{taken.run.last_seq:,} events and {taken.run.observation_count:,} images: {end - times['']:.1f} s, "

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from experiments.models import Label, Layer, Run, Sweep
 from experiments.units.label_groups import group_labels
-from tests.support.sweeps import lay_out, make_layers, start
+from tests.support.sweeps import create_sweep_runs, make_layers, start
 
 UNITS = 10_000
 WORDS = 1_500
@@ -66,7 +66,7 @@ def test_a_sweep_of_ten_thousand_units(owner: User, as_owner: Client, redis_url:
     make_layers()
     Layer.objects.filter(name="layer4").update(units=UNITS)
     began = time.perf_counter()
-    sweep = lay_out(start(owner, layer=["layer4"]))
+    sweep = create_sweep_runs(start(owner, layer=["layer4"]))
     print(f"\nlaying out {sweep.created_runs:,} runs: {time.perf_counter() - began:.1f} s")
     labels = draw_labels(UNITS)
     conclude(sweep, labels)

@@ -68,7 +68,8 @@ def test_what_was_chosen_is_shown_again_when_it_is_refused(as_owner: Client, res
         page = html.unescape(response.content.decode())
         assert (response.status_code, said in page) == (400, True)
         assert all(f'value="{each}" checked' in page for each in chosen)
-        assert f'value="{name}"' in page
+        assert not name or f'name="name" value="{name}"' in page
+        assert ("circuit-name_error" in page) == (name != "both"), "beside the name, if that is what is wrong"
     assert not Circuit.objects.exists()
 
 
@@ -132,7 +133,14 @@ def test_others_read_and_change_nothing(resnet: VisionModelRow, owner: User, tea
 def test_the_list_is_narrowed_to_a_network(as_owner: Client, resnet: VisionModelRow, owner: User) -> None:
     make_circuit(owner, labelled(layer_of(resnet), 7), "reds")
     assert "reds" in read(as_owner, "/circuits/", network=RESNET)
-    assert "No circuit of this network" in read(as_owner, "/circuits/", network="toybox")
+    assert "Nothing matches" in read(as_owner, "/circuits/", network="toybox")
+
+
+def test_the_list_is_searched_by_name(as_owner: Client, resnet: VisionModelRow, owner: User) -> None:
+    make_circuit(owner, labelled(layer_of(resnet), 7), "red balls")
+    assert "red balls" in read(as_owner, "/circuits/", q="balls red")
+    assert "Nothing matches" in read(as_owner, "/circuits/", q="blue")
+    assert "are looked for" in read(as_owner, "/circuits/", q="blue" * 60)
 
 
 def test_the_file_is_what_the_api_takes(as_owner: Client, resnet: VisionModelRow, owner: User) -> None:

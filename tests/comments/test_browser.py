@@ -47,7 +47,7 @@ def test_two_people_talk_about_a_run(redis_url: str, owner: User, colleague: Use
 
 
 def words_are_spoken_of(page: Page) -> None:
-    expect(page.locator("#e2 .talk")).to_be_attached()
+    expect(page.locator("#e2 .comment-button")).to_be_attached()
     page.evaluate(SELECT, ["e2", 15, 37])
     page.locator(".quoter").click()
     field = page.locator(".slot textarea")
@@ -64,7 +64,7 @@ def words_are_spoken_of(page: Page) -> None:
 def the_other_is_told_and_answers(page: Page) -> None:
     expect(page.locator("#bell .count")).to_contain_text("1")
     expect(page.locator("#toasts")).to_contain_text("owner mentioned you")
-    expect(page.locator("#e2 .talk")).to_have_text("1 comment")
+    expect(page.locator("#e2 .comment-button")).to_have_text("1 comment")
     page.locator("#e2 mark.quoted").first.click()
     page.locator(".slot summary", has_text="Reply").click()
     page.locator(".slot .replying textarea").fill("Two would do.")
@@ -74,26 +74,26 @@ def the_other_is_told_and_answers(page: Page) -> None:
 
 def the_answer_comes_by_itself(page: Page) -> None:
     expect(page.locator(".slot .comment")).to_have_count(2)
-    expect(page.locator("#e2 .talk")).to_have_text("2 comments")
+    expect(page.locator("#e2 .comment-button")).to_have_text("2 comments")
     expect(page.locator("#toasts")).to_contain_text("colleague replied")
 
 
 def a_draft_outlives_the_page(page: Page) -> None:
-    page.locator(".slot .say.new textarea").fill("Not said yet")
+    page.locator(".slot .comment-form.new textarea").fill("Not said yet")
     page.reload()
-    page.locator("#e2 .talk").click()
-    expect(page.locator(".slot .say.new textarea")).to_have_value("Not said yet")
+    page.locator("#e2 .comment-button").click()
+    expect(page.locator(".slot .comment-form.new textarea")).to_have_value("Not said yet")
     page.keyboard.press("Escape")
     expect(page.locator(".slot")).to_have_count(0)
-    expect(page.locator("#e2 .talk")).to_be_focused()
+    expect(page.locator("#e2 .comment-button")).to_be_focused()
 
 
 def a_link_leads_to_the_thread(page: Page, url: str, run: Run) -> None:
     page.goto(f"{url}/notifications/")
-    page.locator(".told-line a").first.click()
+    page.locator(".notification a").first.click()
     page.wait_for_url("**/?tab=comments&comment=*")
     expect(page.locator("#tabs [data-tab=comments] .n")).to_have_text("1")
-    page.locator("a.where").click()
+    page.locator("a.location").click()
     expect(page.locator(".slot .comment")).to_have_count(2)
     page.locator(".slot").get_by_role("button", name="Resolve").click()
     expect(page.locator("#e2 mark.quoted")).to_have_count(0)

@@ -26,9 +26,9 @@ def test_an_additional_opinion_that_may_be_taken_back_does_not_show_the_verdict(
     submit(late, first, verdict="accept", additional=True)
     assert verdicts.find_verdicts([run], first) == {}
     assert signed_in(first).get(f"/runs/?verdict=reviewed&run={run.pk}").context["found"].runs.count() == 0
-    assert actions.undoable(queue, first)
+    assert actions.find_undoable(queue, first)
     signed_in(first).get(f"/review/{queue.pk}/items/1/")
-    assert not actions.undoable(queue, first), "the other opinion was shown"
+    assert not actions.find_undoable(queue, first), "the other opinion was shown"
     assert run.pk in verdicts.find_verdicts([run_of(queue)], first)
 
 
@@ -41,16 +41,16 @@ def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, 
     if over:
         actions.close_queue(Actor(done.owner), done)
     again = actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"), [second])
-    assert blindness.visible(first).count() == 2
-    assert not blindness.visible(second).exists()
+    assert blindness.list_visible_reviews(first).count() == 2
+    assert not blindness.list_visible_reviews(second).exists()
     client, item = signed_in(second), f"/review/{done.pk}/items/1/"
     for address in (item, f"/review/{done.pk}/", f"/review/{done.pk}/agreement/?figures=now"):
         assert "first's label" not in unescape(client.get(address).content.decode()), address
     assert client.get(f"/api/v1/queues/{done.pk}/items/1/reviews").json() == []
     submit(taken(again, second), second)
-    assert actions.undoable(again, second)
+    assert actions.find_undoable(again, second)
     assert "first's label" in unescape(client.get(item).content.decode())
-    assert not actions.undoable(again, second), "what others say of the run was shown, in whatever queue"
+    assert not actions.find_undoable(again, second), "what others say of the run was shown, in whatever queue"
 
 
 def test_why_others_declined_waits_too(owner, first, second):

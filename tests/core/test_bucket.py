@@ -204,19 +204,19 @@ def test_files_that_are_exchanged_lie_there_too(settings: Any, tmp_path: Path) -
     settings.STATE = tmp_path / "state"
     settings.STATE.mkdir()
     (transfers.waiting_folder() / "made").write_bytes(b"rows" * 1_000_000)
-    transfers.put(transfers.waiting_folder() / "made", "exports/3.csv")
-    assert transfers.exists("exports/3.csv")
+    transfers.move_file(transfers.waiting_folder() / "made", "exports/3.csv")
+    assert transfers.file_exists("exports/3.csv")
     with transfers.fetch("exports/3.csv") as path:
         assert path.read_bytes() == b"rows" * 1_000_000
     with transfers.stream("exports/3.csv") as file:
         assert file.read(8) == b"rowsrows"
     assert list(transfers.waiting_folder().iterdir()) == []
     transfers.remove_others("exports", set(), seconds=3600)
-    assert transfers.exists("exports/3.csv")
+    assert transfers.file_exists("exports/3.csv")
     transfers.remove_others("exports", {"3.csv"}, seconds=-60)
-    assert transfers.exists("exports/3.csv")
+    assert transfers.file_exists("exports/3.csv")
     transfers.remove_others("exports", set(), seconds=-60)
-    assert not transfers.exists("exports/3.csv")
+    assert not transfers.file_exists("exports/3.csv")
 
 
 @pytest.mark.usefixtures("redis_url")

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from experiments.display.bearing import images
 from experiments.display.evidence import read_evidence, split_by_label
-from experiments.display.label_meaning import meaning
+from experiments.display.label_meaning import parse_label
 from experiments.models import Image, Run
 from tests.support.builders import make_run
 from workers.toybox.world.scenes import Scene, Thing
@@ -36,7 +36,7 @@ def scene(*things: tuple[str, str, str], ground: str = "grass", light: str = "da
     ],
 )
 def test_a_label_that_toybox_can_say_is_decided_by_the_scene(label: str, shown: Scene, not_shown: Scene) -> None:
-    read = meaning(label)
+    read = parse_label(label)
     assert read is not None
     assert read.holds(shown)
     assert not read.holds(not_shown)
@@ -47,7 +47,7 @@ def test_a_label_that_toybox_can_say_is_decided_by_the_scene(label: str, shown: 
     ["striped boats", "a car behind a house", "exactly two red balls", "no cars", "balls, not boats", "", "红色"],
 )
 def test_a_label_that_is_not_understood_whole_says_nothing(label: str) -> None:
-    assert meaning(label) is None
+    assert parse_label(label) is None
 
 
 def logged(run: Run, number: int, title: str, activation: float, drawn: Scene | None) -> Any:

@@ -65,7 +65,7 @@ def world(owner: User) -> World:
 
 
 def judge(queue: ReviewQueue, user: User) -> Review:
-    review = reservation.take(queue, user)
+    review = reservation.reserve_item(queue, user)
     assert review is not None
     submit(review, user, seq=review.item.run.last_seq)
     return review
@@ -129,7 +129,7 @@ def test_an_ordinary_unit_is_never_hidden(owner: User, first: User) -> None:
 def test_who_has_submitted_cannot_take_it_back_with_the_name_before_them(run: Run, owner: User, first: User) -> None:
     queue = queued(run, first)
     judge(queue, first)
-    assert actions.undoable(queue, first) is None
+    assert actions.find_undoable(queue, first) is None
     with pytest.raises(StateConflict, match="since you submitted, so your review cannot be undone"):
         actions.undo(Actor(first), queue)
     ordinary = queued(make_run(owner, status="concluded"), first)

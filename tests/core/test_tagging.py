@@ -49,7 +49,7 @@ def test_an_experiment_and_an_image_are_tagged_and_found(as_owner: Client, run: 
     assert titles(as_owner, "sky") == [False, True]
     assert titles(as_owner, "sky", "list") == [False, True]
     assert titles(as_owner, "nothing") == [False, False]
-    assert "<option selected>sky</option>" in as_owner.get("/experiments/?tag=sky").content.decode()
+    assert '<option value="sky" selected>sky</option>' in as_owner.get("/experiments/?tag=sky").content.decode()
     spot = as_owner.get(f"/runs/{run.pk}/comments/at/3/").content.decode()
     assert 'href="/experiments/?tag=odd%20one"' in spot
 

@@ -104,7 +104,7 @@ def test_small_versions_that_a_full_disk_refuses_are_left_to_the_sweep(
 
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.django_db(transaction=True)
-def test_the_sweeper_asks_for_those_that_are_missing() -> None:
+def test_the_recovery_job_asks_for_those_that_are_missing() -> None:
     from celery import current_app
 
     def waiting() -> int:

@@ -14,6 +14,7 @@ from PIL import Image as Pillow
 from experiments.core import notify, transcript
 from experiments.models import Event, Hypothesis, Label, Layer, Observation, Run, Unit, VisionModelRow
 from tests.support.builders import experiment, make_run, replied, result, started
+from workers.errors import LeaseLost
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 from workers.record.events import Ended, Reminder, Retrying
@@ -57,7 +58,7 @@ def test_it_rings_only_after_commit_and_never_sends_the_data(owner: User) -> Non
 
 def test_it_refuses_a_writer_whose_fence_is_old(owner: User) -> None:
     run = make_run(owner, fence=3)
-    with pytest.raises(transcript.LeaseLost, match="held by another worker"):
+    with pytest.raises(LeaseLost, match="held by another worker"):
         transcript.append(run.pk, "started", started(), fence=2)
     assert not run.events.exists()
 

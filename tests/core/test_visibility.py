@@ -36,7 +36,7 @@ from tests.support.judged_images import make_waiting
 from tests.support.people import member
 from tests.support.read_pages import pages, table
 from tests.support.streams import text_of
-from workers.jobs.evaluations.figures import tell_lacking
+from workers.jobs.evaluations.figures import note_lacking
 from workers.record.evaluations import Cell, EvaluationResult, Point, ResultPlot, ResultTable, Series
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
@@ -112,7 +112,7 @@ def result_of(row: Evaluation, agent: EvaluationItem) -> EvaluationResult:
     cells = (Cell(f"{TOLD} cell", item=agent.pk), Cell(value=0.987654))
     point = Point(0.0, 0.876543, item=agent.pk, label=f"{TOLD} point")
     plot = ResultPlot("p", "Plot", "strip", "", "r", (Series("Agent", (point,)),))
-    notes = tuple(tell_lacking(list(row.items.all())))
+    notes = tuple(note_lacking(list(row.items.all())))
     return EvaluationResult((), (ResultTable("t", "Table", ("", "r"), (cells,)),), (plot,), notes)
 
 

@@ -262,7 +262,7 @@ def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:
     assert says() == (False, False, False)
     worker_status.publish_status("lab:17", REPORT)
     assert says() == (True, True, True)
-    notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - worker_status.LATE_SECONDS - 5)
+    notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - worker_status.MAX_SILENT_SECONDS - 5)
     assert says() == (False, False, False)
 
 

@@ -72,14 +72,14 @@ def test_a_run_under_way_says_what_leads_and_keeps_room_for_the_rest(owner: User
     run = make_run(owner, exemplar_mean=30.0, status="running")
     empty = render_answer(run, SystemNameMasker(owner))
     assert "No hypothesis yet" in empty
-    assert empty.count("to-come") == 2 * MAX_IMAGES
+    assert empty.count("pending-image") == 2 * MAX_IMAGES
     play(run, concluded=False)
     answer = read_answer(run, SystemNameMasker(owner))
     assert [each.text for each in answer.leading] == ["red balls", "cubes"], "no refuted one"
     assert [line.words for line in answer.rounds] == ["Colour or shape?"]
     drawn = render_answer(run, SystemNameMasker(owner))
     assert "Answer so far" in drawn
-    assert "to-come" not in drawn
+    assert "pending-image" not in drawn
     assert "What next" not in drawn, "there is nothing to review yet"
 
 

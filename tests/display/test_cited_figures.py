@@ -68,7 +68,7 @@ def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     end = Ended(conclusion=Conclusion("A red ball on grass, n=157.", ("red balls",)))
     event = transcript.append(run.pk, "concluded", end)
     drawn = events.render_event(event, Run.objects.get(pk=run.pk))
-    assert '<span class="claim differs">n=157</span>' in drawn
+    assert '<span class="claim mismatch">n=157</span>' in drawn
     assert "the record has 6 images measured in all" in drawn
     page = "".join(run_html.document(run, [event], lambda key: ""))
     assert "the record has 6 images measured in all" in page

@@ -273,7 +273,7 @@ def test_few_images_keep_the_order_of_the_program(run: Run) -> None:
 def test_a_short_text_is_the_heading_of_its_images(run: Run, text: str, tag: str) -> None:
     transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(seen("a", 1.0, "red"), text=text))
-    assert re.search(rf"<{tag} class=\"(entry|said)\"\s*>(<p>)?{text.strip()}", html)
+    assert re.search(rf"<{tag} class=\"(entry|log-text)\"\s*>(<p>)?{text.strip()}", html)
 
 
 @pytest.mark.parametrize(

@@ -221,10 +221,10 @@ def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second,
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "reject")
     submit(taken(queue, second), second, verdict="accept")
-    assert actions.undoable(queue, second)
+    assert actions.find_undoable(queue, second)
     client = signed_in(second)
     client.get(address.format(queue.pk))
-    assert not actions.undoable(queue, second)
+    assert not actions.find_undoable(queue, second)
     client.post(f"/review/{queue.pk}/undo/")
     assert Review.objects.get(reviewer=second).state == ReviewState.SUBMITTED
     with pytest.raises(StateConflict, match="have seen other reviews of item 1"):

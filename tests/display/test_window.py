@@ -38,23 +38,23 @@ def drawn(text: str) -> set[int]:
 
 def test_an_ordinary_run_is_drawn_whole(owner: User) -> None:
     run = long_run(owner, 10, 2)
-    assert shape(window.opening(run)) == [(1, 32)]
+    assert shape(window.list_first_pieces(run)) == [(1, 32)]
     assert window.link(run, 7) == "#e7"
 
 
 def test_a_run_without_events_has_no_pieces(owner: User) -> None:
-    assert window.opening(make_run(owner)) == []
+    assert window.list_first_pieces(make_run(owner)) == []
 
 
 def test_a_long_run_opens_with_its_beginning_and_its_end_in_whole_rounds(run: Run) -> None:
-    first, gap, last = shape(window.opening(run))
+    first, gap, last = shape(window.list_first_pieces(run))
     assert (first, last) == ((1, 16), (164, EVENTS))
     assert gap == Gap(16, 164)
     assert gap.count == 147
 
 
 def test_the_event_that_is_asked_for_stands_amid_others(run: Run) -> None:
-    _, before, (first, last), after, _ = shape(window.opening(run, 90))
+    _, before, (first, last), after, _ = shape(window.list_first_pieces(run, 90))
     assert first < 80
     assert last > 100
     assert before == Gap(16, first)
@@ -65,7 +65,7 @@ def test_the_event_that_is_asked_for_stands_amid_others(run: Run) -> None:
 
 @pytest.mark.parametrize("at", [1, 20, 150, EVENTS])
 def test_a_window_at_the_edge_joins_its_neighbour(run: Run, at: int) -> None:
-    pieces = window.opening(run, at)
+    pieces = window.list_first_pieces(run, at)
     assert len(pieces) == 3
     assert any(event.seq == at for piece in pieces if not isinstance(piece, Gap) for event in piece)
 
@@ -74,7 +74,7 @@ def test_a_gap_fills_from_above_and_from_below_until_nothing_is_left(run: Run) -
     gap, seen, turn = Gap(16, 164), set[int](), 0
     while gap:
         rest = None
-        for piece in window.filling(run, gap, from_below=turn % 2 == 1):
+        for piece in window.fill_gap(run, gap, from_below=turn % 2 == 1):
             if isinstance(piece, Gap):
                 rest = piece
             else:
@@ -86,7 +86,7 @@ def test_a_gap_fills_from_above_and_from_below_until_nothing_is_left(run: Run) -
 
 
 def test_a_round_without_end_is_cut_where_the_window_ends() -> None:
-    assert window.whole_rounds(Span(50, 90), Span(38, 102), [], Span(1, 500)) == Span(50, 90)
+    assert window.extend_to_rounds(Span(50, 90), Span(38, 102), [], Span(1, 500)) == Span(50, 90)
 
 
 def test_links_into_a_long_run_name_the_window(run: Run) -> None:

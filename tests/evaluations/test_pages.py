@@ -93,7 +93,7 @@ def test_a_moving_one_follows_its_work_and_can_be_stopped(as_owner: Client, eval
     part = as_owner.get(evaluation.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "progress"})
     following = part.content.decode()
     assert following.lstrip().startswith('<section id="progress"')
-    assert '<div id="figures" class="found" hx-swap-oob="true">' in following
+    assert '<div id="figures" class="result-section" hx-swap-oob="true">' in following
     evaluation.refresh_from_db()
     assert read_result(evaluation).figures[0].label in following
 
@@ -163,7 +163,7 @@ def test_two_of_a_kind_are_compared(viewer: Client, evaluation: Evaluation, ever
     assert CAVEAT in page
     bias = next(each for each in every_kind if each.kind == EvaluationKind.BIAS)
     assert "of the same kind" in text(viewer, f"/evaluations/compare/?a={evaluation.pk}&b={bias.pk}")
-    assert "One of these evaluations was deleted" in text(viewer, "/evaluations/compare/?a=999&b=998")
+    assert "This evaluation was deleted" in text(viewer, "/evaluations/compare/?a=999&b=998")
 
 
 def test_layers_are_coloured_by_how_right_labels_are(viewer: Client, done: LabelCheck) -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent
 from experiments.exchange import import_bundle, validate_bundle
-from experiments.exchange.import_bundle import Source
+from experiments.exchange.import_bundle import ImportSource
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Event,
@@ -183,7 +183,7 @@ def test_others_write_while_a_long_run_is_gone_through(
 
     monkeypatch.setattr(validate_bundle, "decode_payload", read)
     with ThreadPoolExecutor(1) as others, CaptureQueriesContext(connection) as asked:
-        (taken,) = import_bundle.bundle(path, Source("run.zip", owner), exchange.laboratory())
+        (taken,) = import_bundle.bundle(path, ImportSource("run.zip", owner), exchange.laboratory())
     assert (taken.run.last_seq, taken.run.observation_count, seen) == (302, 300, 604)
     assert Tag.objects.count() == seen // 50
     assert len(asked) < 100, "statements, of a run with 302 events"

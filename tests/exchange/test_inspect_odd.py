@@ -76,7 +76,7 @@ def test_surrogates_and_nuls_in_rows_do_not_break_a_log(owner: User, tmp_path: P
     reply.save()
     Event.objects.filter(run=run, kind="experiment").update(payload={"round": 1, "number": "no number"})
     Event.objects.filter(run=run, seq=2).update(kind="of-tomorrow", payload={"what": "?"})
-    data = b"".join(chunks(samples.of_run(run).fields()))
+    data = b"".join(chunks(samples.build_sample(run).fields()))
     read_back = EvalSample.model_validate(json.loads(data))
     assert {each.metadata["seq"] for each in read_back.events if each.metadata} == set(range(1, run.last_seq + 1))
 

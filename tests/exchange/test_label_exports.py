@@ -72,7 +72,7 @@ def rows() -> list[tuple[Any, ...]]:
 
 def brought(path: Path, data: bytes, **about: Any) -> str:
     path.write_bytes(data)
-    return import_labels.take(path, MODEL, "theirs", **about)
+    return import_labels.import_label_file(path, MODEL, "theirs", **about)
 
 
 @pytest.mark.parametrize("form", [*FORMATS, "csv", "jsonl", "dataset"])
@@ -114,7 +114,7 @@ def test_files_that_delphi_wrote_itself_are_read_by_their_names(owner: User, tmp
         packed.writestr("run/explanations/layers.5_latent12.txt", json.dumps("boats\n=1"))
         packed.writestr("run/explanations/layers.5_latent13.txt", "not json")
         packed.writestr("run/scores/detection/layers.5_latent12.txt", "[]")
-    says = import_labels.take(tmp_path / "theirs.zip", MODEL, "delphi")
+    says = import_labels.import_label_file(tmp_path / "theirs.zip", MODEL, "delphi")
     assert "1 saved, on 1 units. Not usable: 1. explanations/layers.5_latent13.txt is no JSON" in says
     assert list(Label.objects.values_list("text", "source", "units__number")) == [("boats\n=1", "delphi", 12)]
 
@@ -152,7 +152,7 @@ def test_archives_that_hold_no_labels_are_refused(
         for name, text in members.items():
             packed.writestr(name, text)
     with pytest.raises(ExchangeError, match=says):
-        import_labels.take(tmp_path / "x.zip", MODEL, "theirs")
+        import_labels.import_label_file(tmp_path / "x.zip", MODEL, "theirs")
     assert not Label.objects.exists()
 
 

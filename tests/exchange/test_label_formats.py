@@ -31,7 +31,7 @@ def model(db: None) -> VisionModelRow:
 
 def labelled(path: Path, text: str, **about: Any) -> str:
     path.write_text(text)
-    return import_labels.take(path, "hf:own/net", "theirs", **about)
+    return import_labels.import_label_file(path, "hf:own/net", "theirs", **about)
 
 
 def saved() -> list[tuple[str, int, str]]:
@@ -138,7 +138,7 @@ def test_weights_that_publications_do_not_mean_are_told(tmp_path: Path) -> None:
     model = VisionModelRow.objects.create(name="hf:microsoft/resnet-152")
     Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=8)
     (tmp_path / "x").write_text("layer,unit,label\nlayer4,3,dogs\n")
-    assert "another unit there" in import_labels.take(tmp_path / "x", "hf:microsoft/resnet-152", "milan")
+    assert "another unit there" in import_labels.import_label_file(tmp_path / "x", "hf:microsoft/resnet-152", "milan")
 
 
 def test_the_command_takes_layer_and_count(tmp_path: Path, capsys: Any, owner: Any) -> None:

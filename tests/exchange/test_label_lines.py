@@ -40,7 +40,7 @@ def add_layer(model: str) -> Layer:
 
 def labelled(path: Path, text: str | bytes, **about: Any) -> str:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return import_labels.take(path, MODEL, "theirs", **about)
+    return import_labels.import_label_file(path, MODEL, "theirs", **about)
 
 
 def saved() -> list[tuple[int, str, dict[str, Any]]]:

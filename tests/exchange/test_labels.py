@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.exchange import import_labels, maia_history
-from experiments.exchange.import_bundle import Source
+from experiments.exchange.import_bundle import ImportSource
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Image, ImportedRun, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from tests.support.histories import HISTORY, text, url
@@ -30,7 +30,7 @@ def layer(db: None) -> Layer:
 
 def labelled(path: Path, text: str | bytes, source: str = "milan", model: str = "hf:own/net") -> str:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return import_labels.take(path, model, source)
+    return import_labels.import_label_file(path, model, source)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ ABOUT = {"model": "hf:own/net", "layer": "layer4", "unit": "7", "backbone_model"
 
 def told(path: Path, history: Any, by: User, **about: str) -> Run:
     path.write_text(history if isinstance(history, str) else json.dumps(history))
-    return maia_history.take(path, Source(path.name, by), ABOUT | about, exchange.laboratory()).run
+    return maia_history.import_history(path, ImportSource(path.name, by), ABOUT | about, exchange.laboratory()).run
 
 
 def test_a_published_transcript_becomes_a_run(layer: Layer, owner: User, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
 ) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps([*HISTORY[:3], *messages, *HISTORY[4:]]))
-    (taken,) = [maia_history.take(path, Source(path.name, owner), ABOUT, exchange.laboratory())]
+    (taken,) = [maia_history.import_history(path, ImportSource(path.name, owner), ABOUT, exchange.laboratory())]
     keys = {
         n: maia_history.HistoryImages(exchange.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "")
         for n in (1, 2)

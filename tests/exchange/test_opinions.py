@@ -144,14 +144,14 @@ def test_what_was_said_of_a_place_leads_to_it(
     taken = moved(run, teammate, tmp_path)
     address = f"/runs/{taken.run.pk}/"
     at = Experiment.objects.get().seq
-    card = f'<a class="where" href="{address}?at={at}#experiment-1">'
+    card = f'<a class="location" href="{address}?at={at}#experiment-1">'
     image = Observation.objects.get(position=1)
     page = as_owner.get(f"{address}?tab=comments").content.decode()
-    assert page.count(f'<a class="where" href="{address}?at=2#e2">Event 2</a>') == 2
+    assert page.count(f'<a class="location" href="{address}?at=2#e2">Event 2</a>') == 2
     assert f"{card}Experiment 1</a>" in page
     assert f"{card}Image “{image.title}” of experiment 1</a>" in page
-    assert page.count(f'<p class="of-image"><a href="/images/{image.image_id}/">') == 1
-    assert '<span class="where">The run</span>' in page
+    assert page.count(f'<p class="comment-image"><a href="/images/{image.image_id}/">') == 1
+    assert '<span class="location">The run</span>' in page
     assert 'id="experiment-1"' in as_owner.get(f"{address}?at={at}").content.decode()
     wrong: list[Any] = [
         {"experiment": 9, "position": 1},
@@ -163,10 +163,10 @@ def test_what_was_said_of_a_place_leads_to_it(
     ImportedOpinions.objects.update(threads=wrong * 40)
     with django_assert_max_num_queries(40):
         page = as_owner.get(f"{address}?tab=comments").content.decode()
-    assert page.count('<span class="where">Image 1 of experiment 9</span>') == 40
+    assert page.count('<span class="location">Image 1 of experiment 9</span>') == 40
     assert page.count(f"{card}Image 99 of experiment 1</a>") == 40, "the experiment is here at least"
-    assert page.count('<span class="where">Event 999</span>') == 40
-    assert page.count('<span class="where">The run</span>') == 40
+    assert page.count('<span class="location">Event 999</span>') == 40
+    assert page.count('<span class="location">The run</span>') == 40
 
 
 def test_a_bundle_shows_no_more_than_the_pages(run: Run, owner: User, teammate: User, reviewer: User) -> None:

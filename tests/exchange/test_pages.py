@@ -54,7 +54,7 @@ def test_an_export_is_asked_for_made_downloaded_and_deleted(as_owner: Client, ru
     assert (answer["X-Content-Type-Options"], answer["Content-Length"]) == ("nosniff", str(len(data)))
     as_owner.post(f"/exports/{export.pk}/delete/")
     assert not Export.objects.exists()
-    assert not transfers.exists(export.place)
+    assert not transfers.file_exists(export.place)
 
 
 def test_the_exports_of_one_person_are_nobody_elses(as_owner: Client, run: Run, client: Client, teammate: User) -> None:
@@ -98,7 +98,7 @@ def test_what_has_expired_is_swept(as_owner: Client, run: Run) -> None:
     exchange.remove_expired()
     assert not Export.objects.exists()
     transfers.remove_others("exports", set(), exchange.FORGOTTEN_SECONDS)
-    assert transfers.exists(export.place), "a file of the last hour may belong to a row that is not saved yet"
+    assert transfers.file_exists(export.place), "a file of the last hour may belong to a row that is not saved yet"
 
 
 def test_the_lists_take_a_constant_number_of_queries(
@@ -123,9 +123,9 @@ def test_a_bundle_is_brought_through_the_page(as_owner: Client, run: Run, tmp_pa
     answer = bring(as_owner, "bundle", path)
     assert answer.status_code == 302
     file = Import.objects.get().place
-    assert transfers.exists(file)
+    assert transfers.file_exists(file)
     assert worked().status == "done"
-    assert not transfers.exists(file)
+    assert not transfers.file_exists(file)
     again = Run.objects.get()
     assert f'href="/runs/{again.pk}/"' in as_owner.get("/imports/").content.decode()
     assert "Imported from run.zip, where owner asked it as run" in as_owner.get(f"/runs/{again.pk}/").content.decode()
@@ -175,7 +175,7 @@ def test_a_file_that_is_refused_says_why_and_is_gone(as_owner: Client, tmp_path:
     bring(as_owner, "bundle", tmp_path / "x.zip")
     file = Import.objects.get().place
     job = worked()
-    assert (job.status, transfers.exists(file)) == ("failed", False)
+    assert (job.status, transfers.file_exists(file)) == ("failed", False)
     page = as_owner.get("/imports/").content.decode()
     assert "not a complete zip archive" in page
     assert "Nothing was imported." in page

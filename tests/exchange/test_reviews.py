@@ -183,12 +183,12 @@ def test_each_holds_the_same_in_every_format(
 def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
     queue: ReviewQueue, reviewers: list[User], what: ExportSubject, form: str
 ) -> None:
-    assert actions.undoable(queue, reviewers[0])
+    assert actions.find_undoable(queue, reviewers[0])
     assert exported(reviewers[0], ExportSubject.RUNS, "csv")[0].status == "done"
-    assert actions.undoable(queue, reviewers[0]), "a file without opinions shows none"
+    assert actions.find_undoable(queue, reviewers[0]), "a file without opinions shows none"
     job, data = exported(reviewers[0], what, form)
     assert (job.status, bool(data)) == ("done", True)
-    assert not actions.undoable(queue, reviewers[0])
+    assert not actions.find_undoable(queue, reviewers[0])
     with pytest.raises(StateConflict, match="have seen other reviews"):
         actions.undo(Actor(reviewers[0]), queue)
-    assert actions.undoable(queue, reviewers[1]), "who has seen nothing is not meant"
+    assert actions.find_undoable(queue, reviewers[1]), "who has seen nothing is not meant"

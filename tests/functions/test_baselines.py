@@ -12,7 +12,7 @@ import pytest
 
 from workers.errors import ToolMisuse
 from workers.functions.atoms import compile_function
-from workers.functions.baselines import Call, FunctionAnswer, study_numbers, study_texts
+from workers.functions.baselines import FunctionAnswer, StudiedFunction, study_numbers, study_texts
 from workers.functions.black_box import BlackBox
 from workers.functions.numeric import SCORED_POINTS, create_numeric, measure_nmse
 from workers.functions.strings import create_strings
@@ -20,7 +20,7 @@ from workers.functions.strings import create_strings
 VARIANTS = ("clean", "corrupted", "noised", "approximated")
 
 
-def count_calls(box: BlackBox) -> Call:
+def count_calls(box: BlackBox) -> StudiedFunction:
     """The box's calls, numbered as those of a run."""
     numbers = iter(range(1, 1_000))
     return lambda inputs, _=None: box.call(inputs, next(numbers))

@@ -14,7 +14,7 @@ from django.test import Client
 
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Run, Sweep, Toolset, UnitProfile, VisionModelRow
-from experiments.runs.asking.form import first_choice
+from experiments.runs.asking.form import get_first_choice
 from tests.support.builders import make_run
 from tests.support.run_form import GOOD
 
@@ -56,7 +56,7 @@ def test_a_model_of_functions_is_told_by_its_name(as_owner: Client, model: str) 
     assert compatibility.has_functions(model)
     assert compatibility.explain_incompatibility("scripted-functions", "toybox", model) == ""
     assert "calls no function" in compatibility.explain_incompatibility("scripted", "toybox", model)
-    assert compatibility.fitting(model)["backbone"] == "scripted-functions"
+    assert compatibility.find_matching_plugins(model)["backbone"] == "scripted-functions"
     page = pick(as_owner, model=model, layer="numeric")
     assert is_checked(page, "function")
     assert is_checked(page, "scripted-functions", "backbone")
@@ -68,8 +68,8 @@ def test_the_task_leads_to_functions_of_ours_first(as_owner: Client) -> None:
     row = VisionModelRow.objects.create(name="find:/data/find-dataset", revision="1")
     Layer.objects.create(model=row, position=0, name="numeric", path="numeric", kind="function", units=9)
     assert "functions / numeric / function 0" in pick(as_owner, task="function")
-    assert first_choice("find:/data/find-dataset", "function")["model"] == "find:/data/find-dataset"
-    assert first_choice("", "function")["model"] == "functions"
+    assert get_first_choice("find:/data/find-dataset", "function")["model"] == "find:/data/find-dataset"
+    assert get_first_choice("", "function")["model"] == "functions"
 
 
 def test_the_model_functions_brings_its_task_and_backbone(as_owner: Client) -> None:
@@ -131,11 +131,11 @@ def test_each_scripted_backbone_is_refused_what_it_does_not_know(as_owner: Clien
 
 
 def test_the_baseline_of_functions_is_proposed_for_nothing_else() -> None:
-    assert compatibility.fitting("functions")["backbone"] == "scripted-functions"
-    assert compatibility.fitting("hf:microsoft/resnet-152")["backbone"] == "scripted"
+    assert compatibility.find_matching_plugins("functions")["backbone"] == "scripted-functions"
+    assert compatibility.find_matching_plugins("hf:microsoft/resnet-152")["backbone"] == "scripted"
     Backbone.objects.create(key="openai", label="A language model")
-    assert compatibility.fitting("functions")["backbone"] == "openai"
-    assert compatibility.fitting("toybox")["backbone"] == "scripted"
+    assert compatibility.find_matching_plugins("functions")["backbone"] == "openai"
+    assert compatibility.find_matching_plugins("toybox")["backbone"] == "scripted"
 
 
 def test_the_page_of_a_function_shows_its_newest_conclusion(as_owner: Client, owner: User) -> None:

@@ -43,7 +43,7 @@ def page(client: Client, address: str = "/runs/") -> str:
 
 
 def entries(text: str, which: str = "") -> list[str]:
-    rail = text.partition('<nav class="rail"')[2].partition("</nav>")[0]
+    rail = text.partition('<nav class="sidebar"')[2].partition("</nav>")[0]
     return re.findall(rf'<li><a href="([^"]+)"{which}', rail)
 
 
@@ -88,7 +88,7 @@ def test_every_key_of_the_rail_leads_to_one_place(as_owner: Client) -> None:
 
 
 def test_search_is_a_link_where_scripts_do_not_run(as_owner: Client) -> None:
-    found = re.search(r'<a class="find" id="find" href="(/search/|/runs/)"', page(as_owner))
+    found = re.search(r'<a class="search-link" id="find" href="(/search/|/runs/)"', page(as_owner))
     assert found
     assert as_owner.get(found[1]).status_code == 200
 

@@ -72,7 +72,7 @@ def one_backbone_looks_chosen(page: Page) -> None:
     backbones, leave = page.locator(".backbone .chosen"), page.get_by_label("Run without a known price")
     page.get_by_role("radio", name="scripted").check()
     assert backbones.evaluate_all(framed) == 1
-    expect(page.locator(".which")).to_be_hidden()
+    expect(page.locator(".model-choice")).to_be_hidden()
     expect(leave).to_be_hidden()
     page.locator("[name=backbone][value=openai]").check()
     assert backbones.evaluate_all(framed) == 1
@@ -94,7 +94,7 @@ def the_rail_stands_still(page: Page, run: Run) -> None:
     places = set()
     for address in ("/", f"/runs/{run.pk}/", "/query/", "/experiments/", "/units/"):
         page.goto(address)
-        box = page.locator("#more .places").bounding_box()
+        box = page.locator("#more .nav-list").bounding_box()
         foot = page.locator("#more .foot").bounding_box()
         assert box, foot
         places.add((box["x"], box["y"], foot and foot["x"]))

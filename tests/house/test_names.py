@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
+from tests.support import on_postgres
 
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 POETRY = set(
@@ -113,3 +116,9 @@ def test_a_constant_is_set_once() -> None:
         where(path): [name for name, times in Counter(constants(path)).items() if times > 1] for path in sources(*CODE)
     }
     assert {path: names for path, names in twice.items() if names} == {}
+
+
+def test_the_list_of_postgresql_names_files_that_exist() -> None:
+    assert len(on_postgres.list_paths()) == len(set(on_postgres.FILES))
+    with pytest.raises(SystemExit, match=r"do not exist: tests/core/test_gone\.py\."):
+        on_postgres.list_paths(["core/test_audit", "core/test_gone"])

@@ -90,9 +90,9 @@ def test_pages_have_their_styles_and_cookies_below_the_path(page: Page, proxy: P
     page.wait_for_load_state()  # its heading stands there before the last style sheet came
     assert page.evaluate("[...document.styleSheets].filter((each) => each.cssRules.length).length") >= 1
     assert {cookie["path"] for cookie in page.context.cookies()} == {PREFIX}
-    assert len(links(page, ".rail")) > 8
+    assert len(links(page, ".sidebar")) > 8
     assert [link for link in links(page) if not link.startswith(f"{PREFIX}/")] == []
-    expect(page.locator(".rail a[aria-current=page]").first).to_have_attribute("href", f"{PREFIX}/")
+    expect(page.locator(".sidebar a[aria-current=page]").first).to_have_attribute("href", f"{PREFIX}/")
 
 
 def test_a_run_has_its_sockets(page: Page, proxy: Proxy) -> None:
@@ -114,7 +114,7 @@ def test_a_run_has_its_sockets(page: Page, proxy: Proxy) -> None:
 def test_a_share_link_and_signing_in_stay_below_the_path(page: Page, proxy: Proxy, browser: Browser) -> None:
     page.goto(f"{proxy.url}/runs/1/shares/")
     page.get_by_role("button", name="Create link").click()
-    link = page.locator(".made pre").inner_text()
+    link = page.locator(".new-secret pre").inner_text()
     assert link.startswith(f"{proxy.url}/shared/")
     stranger = new_page(browser)
     stranger.goto(link)

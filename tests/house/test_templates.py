@@ -38,6 +38,57 @@ def test_no_line_of_a_template_has_over_140_characters() -> None:
     assert [(name, line.strip()) for name, line in lines if len(line) > 140] == []
 
 
+OLD_CLASSES = {
+    "acts": "actions",
+    "bar-of-filters": "filter-bar",
+    "beside": "cell-note",
+    "broad": "wide-page",
+    "came-with": "imported-notes",
+    "deeds": "column-actions",
+    "far": "progress-row",
+    "few": "secondary",
+    "how": "status-line",
+    "how-far": "progress-cell",
+    "kept": "draft-status",
+    "made": "new-secret",
+    "not-yet": "check-note",
+    "quiet": "muted",
+    "said": "log-text",
+    "said-so": "comment-body",
+    "say": "comment-form",
+    "seek": "search-form",
+    "sure": "confirmation",
+    "talk": "comment-button",
+    "talks": "discussion",
+    "to-judge": "judging-list",
+    "told": "details",
+    "told-line": "notification",
+    "under-way": "current-draft",
+    "what": "part-title",
+    "whats": "export-contents",
+    "when": "dates",
+    "where": "location",
+    "which": "form-section",
+    "who": "author",
+    "words": "text-block",
+}
+"""Class that was renamed -> a name that says what the element is."""
+
+
+def test_classes_are_named_by_what_the_element_is() -> None:
+    tag, value = r"\{%.*?%\}|\{\{.*?\}\}", r"(?<![\w-])class=\"([^\"]*)\""
+    named = [(path, re.findall(value, re.sub(tag, " ", path.read_text(), flags=re.DOTALL))) for path in TEMPLATES]
+    styles = (ROOT / "static/css").rglob("*.css")
+    named += [(path, re.findall(r"\.[a-z][\w-]*(?=[^{}]*\{)", path.read_text())) for path in styles]
+    found = {
+        f"{path.relative_to(ROOT)}: {name}, say {OLD_CLASSES[name]}"
+        for path, values in named
+        for name in re.findall(r"[\w-]+", " ".join(values))
+        if name in OLD_CLASSES
+    }
+    assert sorted(found) == []
+
+
 def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
     """But for what the database calls its rows: those words stand in migrations."""
     named = re.compile(r"help_text=|verbose_name|= \"dataset\", ")

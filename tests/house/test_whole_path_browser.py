@@ -176,9 +176,9 @@ def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page:
 
     program.press("Control+Enter")
     expect(page.get_by_role("heading", name="Experiment 1 failed in line 5")).to_be_visible()
-    expect(page.locator(".code-edit .layer .wrong")).to_have_text("x =\n")
+    expect(page.locator(".code-edit .layer .error-line")).to_have_text("x =\n")
     program.fill(PROGRAM.replace("\n", "\n    "))
-    expect(page.locator(".code-edit .wrong")).to_have_count(0)
+    expect(page.locator(".code-edit .error-line")).to_have_count(0)
     program.press("Escape")
     page.keyboard.press("Enter")
     pictures = page.locator("#experiment-2 img")

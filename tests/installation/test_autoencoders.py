@@ -134,7 +134,7 @@ def test_work_under_way_is_shown_stopped_and_resumed(as_owner: Client) -> None:
     page = text(as_owner, **{"HX-Target": "work"})
     assert "Train an auto-encoder on toybox" in page
     assert "layer4, 256 latents, k 8" in page
-    assert "Training toybox-layer4: 40 of 5000" in page
+    assert "Training toybox-layer4: 40 of 5,000" in page
     assert as_owner.post(f"/settings/jobs/{job.pk}/stop/")["Location"] == PAGE
     Job.objects.update(status=JobStatus.STOPPED, result="Stopped. What was done is kept.")
     page = text(as_owner, **{"HX-Target": "work"})

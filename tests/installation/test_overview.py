@@ -82,7 +82,7 @@ def test_it_shows_what_runs_with_the_latest_words_and_progress(as_owner: Client,
     text = page(as_owner)
     assert "Round &lt;things&gt;." in text
     assert "system.neuron" not in text
-    assert re.search(r"Drawing <span class=\"quiet\">3 of 8", text)
+    assert re.search(r"Drawing <span class=\"muted\">3 of 8", text)
 
 
 def test_long_words_under_way_show_their_end_and_finished_ones_their_beginning() -> None:

@@ -207,7 +207,7 @@ def test_a_long_queue_is_cut_and_says_so(as_owner: Client, owner: User) -> None:
     for number in range(MAX_LINES + 2):
         enqueue(owner, sweep=sweep_of(owner, name=f"sweep {number}"))
     text = page(as_owner)
-    assert text.count('class="quiet">sweep of') == MAX_LINES
+    assert text.count('class="muted">sweep of') == MAX_LINES
     assert "and 2 others." in text
 
 

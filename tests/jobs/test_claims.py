@@ -40,7 +40,7 @@ def claim(claimer: Claimer | None = None, *, seconds: float = 10.0) -> Run | Non
     """The next claim, whose round takes so many seconds and leaves the run to be claimed again."""
     run = (claimer or Claimer(list)).claim()
     if run is not None:
-        claims.settle(run, seconds)
+        claims.charge_queue(run, seconds)
     return run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
-from workers.jobs.evaluations.figures import checked, checked_medians
+from workers.jobs.evaluations.figures import list_medians, score_reader
 from workers.jobs.evaluations.synthetic import choose_neurons
 from workers.record.evaluations import Figure
 
@@ -21,30 +21,32 @@ def item(scores: Scores, status: ItemStatus = ItemStatus.DONE, source: str = "ag
 
 
 def test_a_broad_label_has_what_it_says_beyond_its_base_rate() -> None:
-    assert checked("auprc_above")(item(TESTED)) == pytest.approx(0.5)
-    assert checked("auprc_above")(item(TESTED | {"auprc": 0.7})) == 0
-    assert checked("auprc_above")(item(TESTED | {"base_rate": 1.0, "auprc": 1.0})) == 0, "of all images it says nothing"
+    assert score_reader("auprc_above")(item(TESTED)) == pytest.approx(0.5)
+    assert score_reader("auprc_above")(item(TESTED | {"auprc": 0.7})) == 0
+    assert score_reader("auprc_above")(item(TESTED | {"base_rate": 1.0, "auprc": 1.0})) == 0, (
+        "of all images it says nothing"
+    )
 
 
 @pytest.mark.parametrize("name", ["pearson", "auprc_above", "generated_auc"])
 def test_a_label_that_cannot_be_tested_counts_0_and_one_that_nobody_could_judge_does_not_count(name: str) -> None:
-    assert checked(name)(item(UNTESTABLE)) == 0
-    assert checked(name)(item({}, ItemStatus.LACKING)) == 0
-    assert checked(name)(item(NOT_MEASURED)) is None
+    assert score_reader(name)(item(UNTESTABLE)) == 0
+    assert score_reader(name)(item({}, ItemStatus.LACKING)) == 0
+    assert score_reader(name)(item(NOT_MEASURED)) is None
 
 
 def test_a_label_that_no_image_shows_counts_0_on_natural_images_alone() -> None:
-    assert checked("pearson")(item(UNSEEN)) == 0
-    assert checked("generated_auc")(item(UNSEEN)) is None
+    assert score_reader("pearson")(item(UNSEEN)) == 0
+    assert score_reader("generated_auc")(item(UNSEEN)) is None
 
 
 def test_medians_say_how_many_labels_could_be_tested() -> None:
     items = [*(item(TESTED) for _ in range(7)), item(UNTESTABLE), item({}, ItemStatus.LACKING)]
-    figures = {figure.key: figure for _, figure in checked_medians(items, ["agent"], {"pearson": 0.5})}
+    figures = {figure.key: figure for _, figure in list_medians(items, ["agent"], {"pearson": 0.5})}
     assert (figures["pearson"].value, figures["pearson"].n, figures["pearson"].goal) == (0.8, 9, 0.5)
     assert figures["pearson"].note == "7 of 9 have a label that can be tested; the others count 0"
     assert figures["auprc_above"].goal is None
-    whole = checked_medians(items[:7], ["agent"])
+    whole = list_medians(items[:7], ["agent"])
     assert not any("tested" in figure.note for _, figure in whole)
 
 

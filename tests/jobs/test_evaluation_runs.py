@@ -99,7 +99,7 @@ def test_the_evaluation_alone_steers_its_sweep(owner: User, as_owner: Client) ->
     evaluation = start(owner)
     plan(evaluation)
     sweep = Sweep.objects.get()
-    of_evaluation.go_on(evaluation, by_workers=True)
+    of_evaluation.resume_runs(evaluation, by_workers=True)
     for act in (sweep_actions.pause, sweep_actions.stop, sweep_actions.resume, sweep_actions.retry):
         with pytest.raises(StateConflict, match=f"asks for evaluation {evaluation.pk}"):
             act(Actor(owner), sweep.pk)

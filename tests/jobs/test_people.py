@@ -95,7 +95,7 @@ def test_a_worker_draws_images_and_waits(reviewers: list[User]) -> None:
     assert check.questions.count() == len(every)
 
 
-def test_the_sweeper_leaves_it_alone(reviewers: list[User]) -> None:
+def test_the_recovery_job_leaves_it_alone(reviewers: list[User]) -> None:
     check = ask()
     LabelCheck.objects.filter(pk=check.pk).update(beat=timezone.now() - 2 * held.SILENCE)
     notify.muted.clear()

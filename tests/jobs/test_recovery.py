@@ -24,28 +24,28 @@ pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transa
 LONG_AGO = timezone.now() - timedelta(minutes=5)
 
 
-def forsaken_run(owner: User, **fields: object) -> Run:
+def orphaned_run(owner: User, **fields: object) -> Run:
     """In no queue, as one that somebody plays in the foreground."""
     return make_run(owner, **({"due": LONG_AGO} | fields))
 
 
 def test_it_queues_a_run_that_nobody_began(owner: User) -> None:
-    run = forsaken_run(owner)
+    run = orphaned_run(owner)
     assert list_queued() == set()
     recovery.recover()
     assert list_queued() == {run.pk}
 
 
 def test_it_queues_a_run_whose_process_in_the_foreground_died(owner: User) -> None:
-    run = forsaken_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
+    run = orphaned_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
     recovery.recover()
     assert list_queued() == {run.pk}
 
 
 def test_it_leaves_alone_what_is_held_paused_ended_or_just_asked(owner: User) -> None:
-    forsaken_run(owner, status="running", lease_expires=timezone.now() + timedelta(seconds=20))
-    forsaken_run(owner, status="paused")
-    forsaken_run(owner, status="concluded")
+    orphaned_run(owner, status="running", lease_expires=timezone.now() + timedelta(seconds=20))
+    orphaned_run(owner, status="paused")
+    orphaned_run(owner, status="concluded")
     make_run(owner)
     recovery.recover()
     assert list_queued() == set()

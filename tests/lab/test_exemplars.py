@@ -366,7 +366,7 @@ def test_names_of_any_length_make_a_folder(tmp_path):
     ],
 )
 def test_it_says_how_fast_it_is_and_how_long_it_takes(done, seconds, said):
-    assert indexing._pace(done, 400, seconds) == said
+    assert indexing._format_pace(done, 400, seconds) == said
 
 
 def test_many_layers_are_named_by_their_number():

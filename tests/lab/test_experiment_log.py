@@ -11,7 +11,7 @@ from PIL import Image
 from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext, TinyModel, square, to_base64
 from workers.lab.image_tools import derive_seed
-from workers.lab.imaging import from_base64, image_key
+from workers.lab.imaging import decode_image_base64, image_key
 from workers.lab.memory import ImagesInMemory
 from workers.record.experiments import LogEntry, Observation
 
@@ -22,7 +22,7 @@ def context(tmp_path):
 
 
 def key_of(image):
-    return image_key(from_base64(image) if isinstance(image, str) else image)
+    return image_key(decode_image_base64(image) if isinstance(image, str) else image)
 
 
 def logged(context):

@@ -2,7 +2,6 @@
 
 import math
 from hashlib import sha256
-from typing import get_args
 
 import pytest
 
@@ -14,7 +13,7 @@ from workers.lab.engine_arguments import build_requests
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import Provenance
-from workers.record.engine_parameters import ENGINE_PARAMETERS, ParameterName, keep_known
+from workers.record.engine_parameters import keep_known
 from workers.record.origins import Origin
 from workers.toybox.world.scenes import Scene
 
@@ -166,4 +165,3 @@ def test_what_the_generator_drew_before_gets_the_parameters_of_the_engine(contex
 def test_records_from_elsewhere_keep_only_what_the_engine_can_do():
     given = {"camera": 40, "light": 1e300, "size": "large", "count": True, "unheard": 1.0}
     assert keep_known(given) == {"camera": 40.0}
-    assert get_args(ParameterName) == tuple(ENGINE_PARAMETERS)

@@ -68,7 +68,7 @@ def test_it_turns_a_photo_upright():
 
 def test_it_shows_transparent_parts_white_and_keeps_the_shades_of_sixteen_bits():
     clear = Image.new("RGBA", (2, 2), (255, 0, 0, 0))
-    assert imaging.as_image(clear, "image").getpixel((0, 0)) == (255, 255, 255)
+    assert imaging.parse_image(clear, "image").getpixel((0, 0)) == (255, 255, 255)
     deep = Image.fromarray(np.full((2, 2), 0x8000, dtype=np.uint16))
     assert imaging.decode_image(encoded(deep, "PNG")).getpixel((0, 0)) == (128, 128, 128)
 
@@ -101,11 +101,12 @@ def test_it_refuses_a_slim_image_wherever_it_comes_in(size):
     """Networks enlarge the shorter side to theirs: 1 x 3,000 pixels would become 224 x 672,000."""
     image = Image.new("RGB", size)
     with pytest.raises(ToolMisuse, match=r"image_list\[1\]: An image of .* is too slim"):
-        imaging.as_image(image, "image_list[1]")
+        imaging.parse_image(image, "image_list[1]")
     if max(size) < 10_000:
         data = encoded(image, "PNG")
         text = base64.b64encode(data).decode()
-        for take in (imaging.from_base64, imaging.image_from_text, lambda text: imaging.as_image(text, "image")):
+        readers = imaging.decode_image_base64, imaging.image_from_text, lambda text: imaging.parse_image(text, "image")
+        for take in readers:
             with pytest.raises(ToolMisuse, match="too slim"):
                 take(text)
         with pytest.raises(ToolMisuse, match="too slim"):
@@ -114,34 +115,34 @@ def test_it_refuses_a_slim_image_wherever_it_comes_in(size):
 
 @pytest.mark.parametrize("size", [(1, 50), (1, 1), (500, 10)])
 def test_it_takes_a_narrow_image(size):
-    assert imaging.as_image(Image.new("RGB", size), "image").size == size
+    assert imaging.parse_image(Image.new("RGB", size), "image").size == size
 
 
 def test_it_reads_back_the_base64_it_writes():
     image = picture()
     text = to_base64(image)
-    assert imaging.from_base64(text).tobytes() == image.tobytes()
-    assert imaging.from_base64(f"data:image/png;base64,{text}").tobytes() == image.tobytes()
+    assert imaging.decode_image_base64(text).tobytes() == image.tobytes()
+    assert imaging.decode_image_base64(f"data:image/png;base64,{text}").tobytes() == image.tobytes()
 
 
 @pytest.mark.parametrize("text", ["", "bird", "a red ball", "data:", "é", base64.b64encode(b"not an image").decode()])
 def test_it_refuses_text_that_is_no_base64_image(text):
     with pytest.raises(ToolMisuse):
-        imaging.from_base64(text)
+        imaging.decode_image_base64(text)
 
 
 def test_it_names_the_argument_that_is_no_image():
     with pytest.raises(ToolMisuse, match=r"image_list\[2\] must be an image, but is a int"):
-        imaging.as_image(3, "image_list[2]")
+        imaging.parse_image(3, "image_list[2]")
     with pytest.raises(ToolMisuse, match=r"image must be an image, but is the text 'bird'"):
-        imaging.as_image("bird", "image")
+        imaging.parse_image("bird", "image")
 
 
 def test_it_takes_pil_images_and_base64_alike():
     image = picture()
-    assert imaging.as_image(image, "image").tobytes() == image.tobytes()
-    assert imaging.as_image(to_base64(image), "image").tobytes() == image.tobytes()
-    assert imaging.as_image(Image.new("L", (3, 3), 7), "image").getpixel((1, 1)) == (7, 7, 7)
+    assert imaging.parse_image(image, "image").tobytes() == image.tobytes()
+    assert imaging.parse_image(to_base64(image), "image").tobytes() == image.tobytes()
+    assert imaging.parse_image(Image.new("L", (3, 3), 7), "image").getpixel((1, 1)) == (7, 7, 7)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from tests.support import tiny_lab
 from tests.support.tiny_lab import RED, SPEC, square, tiny_bench
 from workers import registry
 from workers.errors import Cancelled, UnknownName
-from workers.lab.imaging import from_base64, image_key
+from workers.lab.imaging import decode_image_base64, image_key
 from workers.lab.laboratory import MAX_SUBJECTS
 from workers.record.systems import SystemSpec
 
 
 def keys_of(masks):
-    return [image_key(from_base64(mask)) for mask in masks]
+    return [image_key(decode_image_base64(mask)) for mask in masks]
 
 
 def test_it_knows_the_layers_of_a_model(lab):
@@ -119,4 +119,4 @@ def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
     context.tools.text2image(["red"])
     with pytest.raises(UnknownName, match="no 'nothing' here"):
         context.tools.summarize_images([square("red")])
-    assert image_key(from_base64(context.system.neuron([square("red")])[1][0]))
+    assert image_key(decode_image_base64(context.system.neuron([square("red")])[1][0]))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workers.lab import running_stats
-from workers.lab.running_stats import BINS, FINEST, Histogram, RunningStats
+from workers.lab.running_stats import BINS, FINEST, RunningHistogram, RunningStats
 
 ROWS = 7
 
@@ -27,9 +27,9 @@ def values(length: int) -> np.ndarray:
     return np.array(rows, dtype=np.float32)
 
 
-def counted(array: np.ndarray, batch: int, share: float, expected: int) -> Histogram:
+def counted(array: np.ndarray, batch: int, share: float, expected: int) -> RunningHistogram:
     """A histogram of (units, length) values, taken as maps of 5 places."""
-    histogram = Histogram(len(array), share=share, expected=expected)
+    histogram = RunningHistogram(len(array), share=share, expected=expected)
     maps = torch.from_numpy(array).view(len(array), -1, 5).transpose(0, 1)  # (images, units, 5)
     for start in range(0, len(maps), batch):
         part = maps[start : start + batch]
@@ -37,7 +37,7 @@ def counted(array: np.ndarray, batch: int, share: float, expected: int) -> Histo
     return histogram
 
 
-def is_as_exact_as_it_says(histogram: Histogram, array: np.ndarray, share: float) -> None:
+def is_as_exact_as_it_says(histogram: RunningHistogram, array: np.ndarray, share: float) -> None:
     low, error = histogram.quantile()
     true = np.quantile(array, share, axis=1, method="inverted_cdf")
     assert (low <= true).all()

@@ -7,7 +7,7 @@ from PIL import Image
 from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import DEAD, RED, RED_NOT_BLUE, TinyContext, square, to_base64
 from workers.errors import ToolMisuse
-from workers.lab.imaging import from_base64, image_key
+from workers.lab.imaging import decode_image_base64, image_key
 from workers.protocols import Provenance
 from workers.record.origins import Origin
 
@@ -42,7 +42,7 @@ def test_it_keeps_the_region_above_the_units_quantile_bright_and_dims_the_rest(t
     assert context.subject._index.unit("patches", RED).quantile == pytest.approx(0.2, abs=0.001)
     image = Image.new("RGB", (8, 8), (0, 100, 40))
     image.paste((255, 100, 40), (0, 0, 4, 4))
-    shown = np.array(from_base64(context.system.neuron([image])[1][0]))
+    shown = np.array(decode_image_base64(context.system.neuron([image])[1][0]))
     # The map [[1, 0], [0, 0]] falls from left to right, and from top to bottom, as 1, 1, 7/8, 5/8, 3/8, 1/8, 0, 0.
     bright = np.zeros((8, 8), dtype=bool)
     bright[:4, :5] = bright[:5, :4] = True
@@ -57,14 +57,14 @@ def test_it_leaves_the_whole_image_as_it_is_if_the_unit_is_not_active_on_it(tmp_
     context = TinyContext(index_of(tmp_path), DEAD)
     activations, masked = context.system.neuron([square("red")])
     assert activations == [0.0]
-    assert image_key(from_base64(masked[0])) == image_key(square("red"))
+    assert image_key(decode_image_base64(masked[0])) == image_key(square("red"))
 
 
 def test_it_leaves_the_image_bright_where_the_unit_has_no_map(tmp_path):
     context = TinyContext(index_of(tmp_path), RED, layer="logits")
     activations, masked = context.system.neuron([square("red")])
     assert activations == [0.25]
-    assert image_key(from_base64(masked[0])) == image_key(square("red"))
+    assert image_key(decode_image_base64(masked[0])) == image_key(square("red"))
 
 
 def test_it_answers_the_same_whatever_the_batch(context):
@@ -87,7 +87,7 @@ def test_it_takes_pil_images_base64_strings_and_a_lone_image(context):
 def test_it_measures_a_masked_image_through_the_raw_image_behind_it(tmp_path):
     context = TinyContext(index_of(tmp_path, mask_quantile=0.9))
     activations, masked = context.system.neuron([square("red")])
-    assert image_key(from_base64(masked[0])) != image_key(square("red"))
+    assert image_key(decode_image_base64(masked[0])) != image_key(square("red"))
     assert context.system.neuron(masked) == (activations, masked)
 
 
@@ -97,7 +97,7 @@ def test_it_remembers_what_a_masked_image_shows(tmp_path):
     known = Provenance("generated", "a red square", 5, {"colour": "red"})
     key = context.memory.remember(raw, known)
     _, masked = context.system.neuron([raw])
-    assert context.memory.recall(image_key(from_base64(masked[0]))) == Provenance(
+    assert context.memory.recall(image_key(decode_image_base64(masked[0]))) == Provenance(
         "generated", "a red square", 5, None, raw=key
     )
     assert context.memory.recall(key) == known

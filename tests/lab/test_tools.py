@@ -8,7 +8,7 @@ from tests.support.tiny_lab import DEAD, GREEN, RED, TinyContext, square, to_bas
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import program_api
 from workers.lab.image_tools import derive_seed
-from workers.lab.imaging import from_base64, image_key
+from workers.lab.imaging import decode_image_base64, image_key
 from workers.lab.memory import ImagesInMemory
 from workers.lab.tools import Tools
 from workers.record.experiments import LogEntry
@@ -25,7 +25,7 @@ def tools(context):
 
 
 def key_of(image):
-    return image_key(from_base64(image) if isinstance(image, str) else image)
+    return image_key(decode_image_base64(image) if isinstance(image, str) else image)
 
 
 def logged(context):

@@ -57,7 +57,7 @@ def test_what_is_back_is_found_and_goes_on(backup: Path, owner: User) -> None:
     assert SearchText.objects.filter(run__isnull=False).exists()
     user = User.objects.get(username=owner.username)
     words = SearchText.objects.filter(kind=TextKind.QUESTION, run=last.pk)
-    assert list(backend.here().filter_matches(words, ["and a line"])) == list(words)
+    assert list(backend.get_backend().filter_matches(words, ["and a line"])) == list(words)
     fresh = make_run(user)
     assert fresh.pk > last.pk
     transcript.append(fresh.pk, "started", started())

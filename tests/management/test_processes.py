@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from experiments.management.supervisor import parts
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 from experiments.management.supervisor.processes import Child, Keeper, lines
 
 
@@ -26,7 +26,7 @@ class Stage:
     def __init__(self, child: Child) -> None:
         self.stream = io.StringIO()
         self.gave_up = asyncio.Event()
-        self.keeper = Keeper(child, Console(self.stream), self.gave_up.set)
+        self.keeper = Keeper(child, SupervisorConsole(self.stream), self.gave_up.set)
 
     @property
     def said(self) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import layer_sanity
 from tests.support.layer_sanity import PLACES, make_layers, share_falling_in
-from workers.metrics.fuzzing import choose_top, deal_parts, score_fuzzing
+from workers.metrics.fuzzing import assign_parts, choose_top, score_fuzzing
 from workers.record.other_tests import FuzzingResult
 
 
@@ -16,9 +16,9 @@ def test_the_images_are_the_strongest_of_those_that_activate_the_unit() -> None:
     acts = [0.5, 3.0, np.nan, 1.0, 2.0]
     assert choose_top(acts, 0.7, 2).tolist() == [1, 4]
     assert choose_top(acts, 0.7).tolist() == [1, 4, 3]
-    dealt = deal_parts(101, seed=1)
+    dealt = assign_parts(101, seed=1)
     assert (dealt.sum(), len(dealt)) == (51, 101)
-    assert (dealt == deal_parts(101, seed=1)).all()
+    assert (dealt == assign_parts(101, seed=1)).all()
 
 
 def test_figures_are_shares_of_both_kinds_of_parts() -> None:

@@ -171,8 +171,8 @@ def test_what_cannot_look_does_not_judge(trial: PairwiseTrial, provider: Provide
         ({"backbone": "person"}, "judges on the page"),
         ({"backbone": "nobody"}, "There is no backbone"),
         ({"backbone": "openai:gpt-4o", "cost": "0"}, "an amount above $0"),
-        ({"backbone": "openai:gpt-4o", "cost": "much"}, "is no amount of money"),
-        ({"backbone": "openai:gpt-4o", "cost": "nan"}, "is no amount of money"),
+        ({"backbone": "openai:gpt-4o", "cost": "much"}, "Write an amount of money"),
+        ({"backbone": "openai:gpt-4o", "cost": "nan"}, "Write an amount of money"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_a_sentence(

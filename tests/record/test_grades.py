@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.jobs.console import in_words
+from workers.jobs.console import format_event
 from workers.record.events import Graded
 from workers.record.grades import list_figures, name_verdict, summarise_grade
 
@@ -37,7 +37,7 @@ def test_a_verdict_does_not_hang_on_a_reason_that_is_not_shown() -> None:
 
 
 def test_the_terminal_and_json_say_the_same() -> None:
-    shown, told = in_words(FAILED, "graded"), summarise_grade(FAILED)
+    shown, told = format_event(FAILED, "graded"), summarise_grade(FAILED)
     assert f"Graded · {told['verdict']}" in shown
     assert told["explanation"] in shown
     assert all(str(each) in shown for each in list_figures(FAILED))

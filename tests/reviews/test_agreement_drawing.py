@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reviews.agreement.drawing import draw_lines, draw_opinions, draw_reviewers
-from experiments.reviews.agreement.measures import Figure, krippendorff_alpha
+from experiments.reviews.agreement.measures import AgreementEstimate, krippendorff_alpha
 from experiments.reviews.agreement.ratings import LINES, Ratings
 from workers.record.figures import EN_DASH
 
@@ -61,7 +61,7 @@ def test_without_two_opinions_on_an_item_nothing_met() -> None:
 
 def test_a_line_without_a_value_is_left_out_of_the_plot() -> None:
     known = krippendorff_alpha(rated([0, 1, 2], [0, 1, 2]))
-    plot = draw_lines([(VERDICT, known), (LINES[1], Figure(0, why="nothing"))])
+    plot = draw_lines([(VERDICT, known), (LINES[1], AgreementEstimate(why="nothing"))])
     assert plot is not None
     assert [dot.words for dot in plot.dots] == ["Verdict: 1.00, n = 3"]
-    assert draw_lines([(VERDICT, Figure(0))]) is None
+    assert draw_lines([(VERDICT, AgreementEstimate())]) is None

@@ -262,7 +262,7 @@ def test_all_opinions_stand_side_by_side_once_an_item_is_complete(first, second,
     assert "the label says &lt;b&gt;too much&lt;/b&gt;" in text
     assert 'class="verdict reject"' in text
     assert 'class="verdict accept"' in text
-    assert 'class="apart"' in text
+    assert 'class="disagreement"' in text
 
 
 def test_the_rail_and_the_overview_tell_what_waits(first, owner, teammate):

@@ -31,7 +31,7 @@ def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
     )
     Review.objects.update(version=2)
     assert lists.with_progress(lists.with_items(ReviewQueue.objects.all()))[0].writing == 2
-    assert reservation.take(queue, member("third", "REVIEWER")) is None
+    assert reservation.reserve_item(queue, member("third", "REVIEWER")) is None
     assert taken(queue, first).item.position == 1, "the same again, as long as it is not done"
 
 
@@ -62,12 +62,12 @@ def test_saving_renews_the_reservation(owner, first):
 
 def test_only_those_whom_the_queue_names_may_review(owner, first, second):
     queue = queue_of(owner, reviewers=[second])
-    assert reservation.take(queue, first) is None
+    assert reservation.reserve_item(queue, first) is None
     assert taken(queue, second)
 
 
 def test_a_researcher_gets_nothing(owner):
-    assert reservation.take(queue_of(owner), owner) is None
+    assert reservation.reserve_item(queue_of(owner), owner) is None
     assert not blindness.waiting(owner).exists()
 
 
@@ -77,7 +77,7 @@ def test_a_declined_item_goes_to_another(owner, first, second):
     with pytest.raises(InvalidInput, match="Give a reason"):
         actions.decline(Actor(first), review.item_id, "  ")
     actions.decline(Actor(first), review.item_id, "I made this run.")
-    assert reservation.take(queue, first) is None
+    assert reservation.reserve_item(queue, first) is None
     assert taken(queue, second).item_id == review.item_id
     with pytest.raises(actions.NotSubmitted, match="You declined"):
         submit(review, first)
@@ -93,7 +93,7 @@ def test_people_who_come_at_the_same_moment_never_share_a_slot(slots):
     def come(user: User) -> None:
         start.wait()
         try:
-            got.append(reservation.take(queue, user))
+            got.append(reservation.reserve_item(queue, user))
         finally:
             connection.close()
 
@@ -116,7 +116,7 @@ def test_two_who_want_a_lapsed_place_at_the_same_moment_get_it_once():
     def come(user: User) -> None:
         start.wait()
         try:
-            got.append(reservation.take(queue, user))
+            got.append(reservation.reserve_item(queue, user))
         finally:
             connection.close()
 
@@ -216,7 +216,7 @@ def test_a_closed_queue_takes_nothing_and_keeps_drafts(owner, first):
     with pytest.raises(actions.NotSubmitted, match="closed in the meantime"):
         submit(review, first, note="kept")
     assert Review.objects.get().note == "kept"
-    assert reservation.take(queue, first) is None
+    assert reservation.reserve_item(queue, first) is None
 
 
 @pytest.mark.parametrize(
@@ -238,14 +238,14 @@ def test_opinions_are_hidden_until_one_s_own_is_submitted(owner, first, second, 
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     mine, other = taken(queue, first), taken(queue, second)
     submit(mine, first)
-    assert not blindness.visible(second).exists()
-    assert not blindness.visible(teammate).exists()
-    assert list(blindness.visible(first)) == [mine]
-    assert list(blindness.blinded_runs(second)) == [queue.items.get().run_id]
+    assert not blindness.list_visible_reviews(second).exists()
+    assert not blindness.list_visible_reviews(teammate).exists()
+    assert list(blindness.list_visible_reviews(first)) == [mine]
+    assert list(blindness.list_blinded_runs(second)) == [queue.items.get().run_id]
     assert not blindness.is_blind(first, queue.items.get().run_id)
     submit(other, second)
     for user in (first, second, teammate):
-        assert blindness.visible(user).count() == 2
+        assert blindness.list_visible_reviews(user).count() == 2
     assert not blindness.is_blind(second, queue.items.get().run_id)
 
 
@@ -254,18 +254,18 @@ def test_a_draft_keeps_its_writer_blind_even_when_the_item_is_complete(owner, fi
     late = taken(queue, first)
     lapse(late)
     submit(taken(queue, second), second)
-    assert not blindness.visible(first).exists()
+    assert not blindness.list_visible_reviews(first).exists()
     assert blindness.is_blind(first, queue.items.get().run_id)
     submit(late, first, additional=True)
-    assert blindness.visible(first).count() == 2
+    assert blindness.list_visible_reviews(first).count() == 2
 
 
 def test_an_open_queue_hides_nothing_but_drafts(owner, first, second):
     queue = queue_of(owner, runs=1, reviewers_per_item=2, blind=False)
     taken(queue, second)
     submit(taken(queue, first), first)
-    assert blindness.visible(second).count() == 1
-    assert not blindness.blinded_runs(second).exists()
+    assert blindness.list_visible_reviews(second).count() == 1
+    assert not blindness.list_blinded_runs(second).exists()
 
 
 def test_opinions_that_lie_apart_are_marked(owner, first, second):

@@ -238,7 +238,7 @@ def test_a_worker_that_ends_while_it_copies_leaves_nothing_half_done(
 ) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
     fork = forked(parent, 2, owner, note="Go on.")
-    whole = forking.copies
+    whole = forking.copy_events
 
     def cut_short(*given: Any) -> Iterator[Any]:
         for number, step in enumerate(whole(*given)):
@@ -247,7 +247,7 @@ def test_a_worker_that_ends_while_it_copies_leaves_nothing_half_done(
             yield step
 
     with monkeypatch.context() as patch:
-        patch.setattr(forking, "copies", cut_short)
+        patch.setattr(forking, "copy_events", cut_short)
         with pytest.raises(Killed):
             play(fork)
     fork.refresh_from_db()

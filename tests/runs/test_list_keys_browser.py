@@ -31,7 +31,7 @@ def test_rows_are_walked_ticked_and_opened_and_the_list_exported(live_server, ow
         expect(ticked).to_have_count(1)
         keys.reach(page.get_by_text("Save this view"), "Shift+Tab")
         keys.press("Enter")
-        name = page.locator(".keep input[name=name]")
+        name = page.locator(".save-view input[name=name]")
         keys.reach(name)
         keys.press("Control+a")
         keys.type("Done")
@@ -53,8 +53,8 @@ def test_columns_that_somebody_chose_stand_on_any_screen(live_server, owner: Use
         for width in (NARROW["width"], 390):
             page.set_viewport_size({"width": width, "height": 800})
             page.goto(f"{live_server.url}/runs/")
-            expect(page.locator("td.few").first).to_be_hidden()
+            expect(page.locator("td.secondary").first).to_be_hidden()
             page.goto(f"{live_server.url}/runs/?col=backbone&col=owner&col=asked&col=tokens&col=time&col=unit")
-            expect(page.locator("td.few")).to_have_count(3)
-            assert all(each.is_visible() for each in page.locator("td.few, td.place, td.number").all())
+            expect(page.locator("td.secondary")).to_have_count(3)
+            assert all(each.is_visible() for each in page.locator("td.secondary, td.unit-cell, td.number").all())
             assert overhang(page) == 0, "what is wide scrolls in its own box"

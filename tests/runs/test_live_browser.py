@@ -191,8 +191,8 @@ def pictures_come_before_their_program(page: Page, run: Run, number: int) -> Non
 
 
 def rounds_have_titles_and_pictures(page: Page) -> None:
-    for line in (page.locator("#outline li").nth(2), page.locator(".rounds-line li").nth(1)):
-        expect(line.locator(".words")).to_have_text("Colour or shape?")
+    for line in (page.locator("#outline li").nth(2), page.locator(".round-strip li").nth(1)):
+        expect(line.locator(".text-block")).to_have_text("Colour or shape?")
         expect(line.locator("img")).to_have_count(1)
 
 

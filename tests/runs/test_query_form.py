@@ -136,7 +136,7 @@ def test_the_form_of_a_synthetic_neuron_begins_at_the_first_layer_and_names_none
         Layer.objects.create(
             model=model, position=position, name=name, path=name, kind="concept", units=2, names=["ball | boat", "bus"]
         )
-    assert forms.first_choice(model.name)["layer"] == "mono"
+    assert forms.get_first_choice(model.name)["layer"] == "mono"
     for query in (f"model={model.name}", f"model={model.name}&layer=conditional&unit=0"):
         page = as_owner.get(f"/query/?{query}").content.decode()
         assert "ball | boat" not in page
@@ -189,27 +189,29 @@ def test_the_form_starts_at_the_deepest_convolutional_layer_of_toybox_with_what_
     other = VisionModelRow.objects.create(name="a-model", revision="1")
     Layer.objects.create(model=other, position=0, name="fc", path="fc", kind="mlp", units=4)
     suited = {"dataset": "toybox", "toolset": "toybox", "backbone": "scripted", "backbone_model": ""}
-    assert forms.first_choice() == {"model": "toybox", "layer": "layer4", "unit": 0} | suited
-    assert forms.first_choice("a-model")["layer"] == "fc"
-    assert forms.first_choice("no such model")["model"] == "toybox"
+    assert forms.get_first_choice() == {"model": "toybox", "layer": "layer4", "unit": 0} | suited
+    assert forms.get_first_choice("a-model")["layer"] == "fc"
+    assert forms.get_first_choice("no such model")["model"] == "toybox"
 
 
 def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_there_are_some() -> None:
     alone = {"dataset": "toybox", "toolset": "toybox", "backbone": "scripted", "backbone_model": ""}
-    assert compatibility.fitting("hf:microsoft/resnet-152") == alone
+    assert compatibility.find_matching_plugins("hf:microsoft/resnet-152") == alone
     for key in ("toybox", "diffusion"):
         Toolset.objects.create(key=key, label=key)
-    assert compatibility.fitting("hf:microsoft/resnet-152") == alone, "the scripted scientist cannot use the others"
+    assert compatibility.find_matching_plugins("hf:microsoft/resnet-152") == alone, (
+        "the scripted scientist cannot use the others"
+    )
     for key in ("scripted", "openai"):
         Backbone.objects.create(key=key, label=key)
     Dataset.objects.create(key="folder:/photographs", label="photographs")
-    assert compatibility.fitting("hf:microsoft/resnet-152") == {
+    assert compatibility.find_matching_plugins("hf:microsoft/resnet-152") == {
         "dataset": "folder:/photographs",
         "toolset": "diffusion",
         "backbone": "openai",
         "backbone_model": "",
     }
-    assert compatibility.fitting("toybox") == alone
+    assert compatibility.find_matching_plugins("toybox") == alone
 
 
 @pytest.mark.parametrize(

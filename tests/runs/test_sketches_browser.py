@@ -42,7 +42,7 @@ def test_pictures_come_to_whoever_reads_on_and_nothing_moves(live_server, as_own
         page.goto(f"{live_server.url}{run.get_absolute_url()}")
         last = page.locator("#experiment-6")
         expect(last).to_have_attribute("data-whole", re.compile("drawn=whole"))
-        expect(page.locator("#events > .event > header > .talk").first).to_be_attached()  # comments have come
+        expect(page.locator("#events > .event > header > .comment-button").first).to_be_attached()  # comments have come
         before = page.evaluate(HEIGHTS)
         last.get_by_text("Show program").click()
         expect(last.locator(".image-card img.masked").first).to_be_attached()

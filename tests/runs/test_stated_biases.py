@@ -15,7 +15,7 @@ from experiments.models import Run
 from experiments.runs.page.effects import read_effects
 from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen
-from workers.jobs.console import in_words
+from workers.jobs.console import format_event
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
 from workers.record.events import Ended
@@ -74,6 +74,6 @@ def test_pages_draw_the_images_that_were_tested(run: Run) -> None:
 
 def test_a_terminal_says_what_came_of_the_tests(run: Run) -> None:
     end = run.events.get(kind="concluded").content
-    told = in_words(end, "concluded")
+    told = format_event(end, "concluded")
     assert "Holds on new images: “night”, effect -" in told
     assert "Not tested: “snow”. The run drew fewer than two prompts" in told

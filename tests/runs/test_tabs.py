@@ -101,7 +101,7 @@ def test_nothing_in_a_run_becomes_markup(as_owner: Client, owner: User) -> None:
 
 def test_experiments_are_listed_with_their_strongest_images_and_links(as_owner: Client, run: Run) -> None:
     page = shown(as_owner, run, "tab=experiments")
-    assert page.count('class="card listed ok"') == 6
+    assert page.count('class="card experiment-item ok"') == 6
     assert f'href="/runs/{run.pk}/?experiment=3#experiment-3"' in page
     assert "4 images, strongest" in page
 
@@ -130,7 +130,7 @@ def test_each_image_is_a_dot_and_the_table_says_the_same(as_owner: Client, run: 
     assert page.count('class="spot ') == 24
     assert {"exemplar", "generated", "edited"} == set(re.findall(r'class="spot (\w+)"', page))
     assert 'class="level"' in page
-    assert 'class="through" points="' in page
+    assert 'class="trend-line" points="' in page
     assert page.count("<tr><th") == 1 + 6
 
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from experiments.exchange.validate_bundle import shown_in
+from experiments.exchange.validate_bundle import list_image_keys
 from experiments.models import Image, ReviewItem, ReviewQueue, Run
 from experiments.sharing import shared_run
 from tests.support.builders import experiment, make_run, replied, result, started
@@ -52,7 +52,7 @@ def test_no_name_is_shown_unless_it_was_asked_for(discussed: Run) -> None:
     page = opened(link(discussed).path)
     assert not [name for name in NAMES if name in page]
     assert "Paused</span> by a person" in page
-    assert '<h2>Round 2</h2><span class="by">a person' in page
+    assert '<h2>Round 2</h2><span class="byline">a person' in page
     assert "gpt-4o" in page, "the agent's name is no person's"
     assert "Too few" not in page
 
@@ -194,7 +194,7 @@ def test_ordinary_images_that_came_with_the_first_result_are_shown_and_sent() ->
     for each in (key, masked):
         assert Client().get(f"{at.path}images/{each}.png").status_code == 200
     assert Client().get(f"{at.path}images/{picture(82)}.png").status_code == 404
-    assert set(shown_in(shared.events.get(kind="result").content)) == {key, masked}, "files of the run hold them"
+    assert set(list_image_keys(shared.events.get(kind="result").content)) == {key, masked}, "files of the run hold them"
 
 
 def test_activation_maps_of_the_run_are_sent_and_no_others(run: Run) -> None:

@@ -36,7 +36,9 @@ def test_units_and_runs_start_a_study(as_owner: Client, owner: User) -> None:
     assert (response["Location"], row.title, row.owner) == (row.get_absolute_url(), "Two things", owner)
     assert [(each.run_id, each.number) for each in row.items.all()] == [(None, 7), (run.pk, None)]
     assert row.get_absolute_url() in read(as_owner, reverse("unit", args=[RESNET, "layer4", 7]))
-    assert "Two things" in read(as_owner, "/studies/")
+    assert "Two things" in read(as_owner, "/studies/", q="two")
+    unmatched = read(as_owner, "/studies/", q="three")
+    assert ("with the words “three”: there are none" in unmatched, "No study yet" in unmatched) == (True, False)
 
 
 def test_ticked_runs_and_units_are_handed_over(as_owner: Client, owner: User) -> None:
@@ -70,15 +72,18 @@ def test_limits_are_said_with_what_was_typed(as_owner: Client, study: Study) -> 
         response = as_owner.post(ADD, layer | {"title": title, "units": units})
         page = html.unescape(response.content.decode())
         assert (response.status_code, said in page) == (400, True)
-        assert f'value="{title}"' in page
-    item = study.items.earliest("pk").pk
+        assert not title or f'name="title" value="{title}"' in page
+    item, other = study.items.values_list("pk", flat=True)
     for sent in (
         {"title": "", "text": "typed"},
         {"title": "t", "text": "typed" * 9_000},
         {"title": "t", "text": "typed", f"caption-{item}": "x" * (MAX_CAPTION + 1)},
     ):
-        response = as_owner.post(f"{study.get_absolute_url()}edit/", sent)
+        ticks = {f"position-{item}": "77", "remove": other}
+        response = as_owner.post(f"{study.get_absolute_url()}edit/", sent | ticks)
         assert (response.status_code, b"typed" in response.content) == (400, True)
+        assert f'name="position-{item}" value="77"'.encode() in response.content
+        assert response.content.count(b'-remove" checked>') == 1
     study.refresh_from_db()
     assert (Study.objects.count(), study.title, study.items.count()) == (1, "What it likes", 2)
 

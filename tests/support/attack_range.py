@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sandbox_lab import Lab, children_of, descendants, folder_of, zygote_pid
-from workers.lab.imaging import as_image
+from workers.lab.imaging import parse_image
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
 
@@ -65,7 +65,7 @@ class Range:
 
     def measure(self, image_list):
         """What a real system does with what it is given: it looks at the pixels."""
-        images = [as_image(image, "image_list") for image in image_list]
+        images = [parse_image(image, "image_list") for image in image_list]
         return [float(image.getpixel((0, 0))[0]) for image in images], images
 
     def attack(self, program, bounds=BOUNDS, **options):

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from experiments.core import transcript, transfers
 from experiments.exchange import import_bundle
-from experiments.exchange.import_bundle import Source
+from experiments.exchange.import_bundle import ImportSource
 from experiments.models import Export, Image, Job, Label, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs import exchange, long
@@ -86,7 +86,7 @@ def bundled(*runs: Run, path: Path) -> Path:
 
 
 def brought(path: Path, by: User) -> list[import_bundle.Taken]:
-    return import_bundle.bundle(path, Source(path.name, by), exchange.laboratory())
+    return import_bundle.bundle(path, ImportSource(path.name, by), exchange.laboratory())
 
 
 def forgotten(*runs: Run) -> None:
@@ -105,7 +105,7 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     export = Export.objects.create(job=job, what=what, format=form, query=query)
     long.work(job.pk)
     job.refresh_from_db()
-    if not transfers.exists(export.place):
+    if not transfers.file_exists(export.place):
         return job, b""
     with transfers.fetch(export.place) as path:
         return job, path.read_bytes()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.support.sanity import LEAST, MOST
 from workers.lab.measured_splits import PILOT
 from workers.metrics.detection import score_detection
-from workers.metrics.fuzzing import choose_top, deal_parts, score_fuzzing
+from workers.metrics.fuzzing import assign_parts, choose_top, score_fuzzing
 from workers.metrics.hard_negatives import (
     find_neighbours,
     measure_likeness,
@@ -94,7 +94,7 @@ def neighbours(layer: SimulatedLayer, said: Bools, share: float) -> float:
 def fuzzing(layer: SimulatedLayer, shown: Bools, share: float) -> float:
     """`shown` (n, places): where the label sees something."""
     top = choose_top(layer.activations, layer.threshold(share))
-    responds = deal_parts(len(top), seed=0)
+    responds = assign_parts(len(top), seed=0)
     elsewhere = (layer.places + 1 + np.arange(len(layer.places)) % (PLACES - 1)) % PLACES
     right, wrong = top[responds], top[~responds]
     found = score_fuzzing(shown[right, layer.places[right]], shown[wrong, elsewhere[wrong]])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from tests import ROOT
 from tests.support.postgres import MISSING, Cluster, programs
@@ -54,8 +55,17 @@ FILES = (
 )
 
 
+def list_paths(names: Sequence[str] = FILES) -> list[str]:
+    """Return the paths of these test files. Raises SystemExit naming those that do not exist."""
+    paths = [ROOT / "tests" / f"{name}.py" for name in names]
+    if missing := [str(path.relative_to(ROOT)) for path in paths if not path.is_file()]:
+        raise SystemExit(f"tests/support/on_postgres.py lists files that do not exist: {', '.join(missing)}.")
+    return [str(path) for path in paths]
+
+
 def run(arguments: list[str]) -> int:
     """Start a cluster, run the files there, remove it, and return the exit code."""
+    paths = list_paths()
     if programs() is None:
         print(f"No test ran on PostgreSQL. {MISSING}")
         return 0
@@ -63,7 +73,7 @@ def run(arguments: list[str]) -> int:
     try:
         cluster.start()
         os.environ["MAIA_DATABASE_URL"] = cluster.url("postgres")
-        return main([*arguments, *(str(ROOT / "tests" / f"{name}.py") for name in FILES)])
+        return main([*arguments, *paths])
     finally:
         cluster.remove()
 

@@ -14,7 +14,7 @@ from hashlib import sha384
 from PIL import Image
 
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import Outcome, run_agent, start
+from workers.agent.loop import ProgramOutcome, run_agent, start
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
@@ -126,9 +126,11 @@ class Run:
         step = next((step for step in self.troubles if f"Step {step}:" in code), None)
         if step and self.troubles[step]:
             self.troubles[step] -= 1
-            return Outcome(ExperimentResult("timeout", error="too slow"), (), None)
+            return ProgramOutcome(ExperimentResult("timeout", error="too slow"), (), None)
         result = execute(code, system, tools)
-        return Outcome(result, tuple(tools.entries), tools.exemplar_mean, best=tools.best, measured=tools.measured)
+        return ProgramOutcome(
+            result, tuple(tools.entries), tools.exemplar_mean, best=tools.best, measured=tools.measured
+        )
 
     def of(self, kind):
         return [event.payload for event in self.run_log.events() if event.kind == kind]

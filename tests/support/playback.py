@@ -8,7 +8,7 @@ from typing import Any
 from PIL import Image
 
 from tests.support.run_log import RunLogInMemory
-from workers.agent.loop import Outcome, run_agent, start
+from workers.agent.loop import ProgramOutcome, run_agent, start
 from workers.errors import MachineryError
 from workers.protocols import ExperimentResult, Reply
 from workers.record.experiments import LogEntry, Observation
@@ -69,7 +69,9 @@ class Lab:
 
 def logged(*activations, exemplar_mean=None, **result):
     images = tuple(Observation(f"image {n}", value, f"key{n}") for n, value in enumerate(activations))
-    return Outcome(ExperimentResult(**{"status": "ok"} | result), (LogEntry(images),) if images else (), exemplar_mean)
+    return ProgramOutcome(
+        ExperimentResult(**{"status": "ok"} | result), (LogEntry(images),) if images else (), exemplar_mean
+    )
 
 
 def begin(**changes):

@@ -31,7 +31,7 @@ def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
 
 
 def taken(queue: ReviewQueue, user: User) -> Review:
-    review = reservation.take(queue, user)
+    review = reservation.reserve_item(queue, user)
     assert review is not None
     return review
 

@@ -42,10 +42,10 @@ def start(owner: User, **fields: Any) -> Sweep:
     return actions.start(Actor(owner), fill_in(owner, **fields))
 
 
-def lay_out(sweep: Sweep) -> Sweep:
+def create_sweep_runs(sweep: Sweep) -> Sweep:
     """Do what its newest job asks for, as a worker does."""
     sweep.refresh_from_db()
     assert sweep.job is not None
-    sweeps.lay_out(Job.objects.get(pk=sweep.job.pk), lambda what, done, total: None)
+    sweeps.run_sweep_job(Job.objects.get(pk=sweep.job.pk), lambda what, done, total: None)
     sweep.refresh_from_db()
     return sweep

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.support.run_log import RunLogInMemory
 from workers import registry
-from workers.agent.loop import Outcome, run_agent, start
+from workers.agent.loop import ProgramOutcome, run_agent, start
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import build_reference
@@ -48,11 +48,11 @@ def play(
         ),
     )
 
-    def run_program(code: str, number: int, state: bytes) -> Outcome:
+    def run_program(code: str, number: int, state: bytes) -> ProgramOutcome:
         context = laboratory.experiment_context(spec, memory, seed, toolset=toolset, earlier=logged(run_log.events()))
         facts = {**context.facts, "experiment.seed": seed + number}
         result = sandbox.run(code, context.calls(program_style(code)), facts, bounds=Bounds(), state=state)
-        return Outcome(
+        return ProgramOutcome(
             result,
             tuple(context.tools.entries),
             context.tools.exemplar_mean,

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.models import Layer, Sweep
-from tests.support.sweeps import lay_out, make_layers, start
+from tests.support.sweeps import create_sweep_runs, make_layers, start
 
 
 @pytest.fixture
@@ -17,4 +17,4 @@ def layers(db: None) -> list[Layer]:
 @pytest.fixture
 def swept(owner: User, layers: list[Layer], redis_url: str) -> Sweep:
     """A sweep of eight units whose runs are there."""
-    return lay_out(start(owner))
+    return create_sweep_runs(start(owner))

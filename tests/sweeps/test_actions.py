@@ -18,7 +18,7 @@ from experiments.sweeps import actions, create_runs
 from tests.support import builders
 from tests.support.people import member
 from tests.support.queued import list_queued
-from tests.support.sweeps import fill_in, lay_out, start
+from tests.support.sweeps import create_sweep_runs, fill_in, start
 from workers.record.events import Ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,8 +41,8 @@ def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers
     assert (sweep.name, sweep.planned, sweep.created_runs) == ("24 units of 2 layers in toybox", 24, 0)
     assert (sweep.run_queue.enabled, sweep.run_queue.weight, sweep.job.status) == (True, 4.0, "queued")
     assert AuditEntry.objects.get(verb="sweep.started").details == {"runs": 24}
-    lay_out(sweep)
-    lay_out(sweep)
+    create_sweep_runs(sweep)
+    create_sweep_runs(sweep)
     runs = list(sweep.runs.order_by("sweep_place"))
     assert len(runs) == sweep.created_runs == 24
     assert [run.sweep_place for run in runs] == [*range(1, 25)]
@@ -58,7 +58,7 @@ def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers
 
 
 def test_several_agents_ask_about_each_unit(owner: User, layers: list[Layer]) -> None:
-    sweep = lay_out(start(owner, agent=["scripted", "openai:dear"], toolset=["toybox"], cost=""))
+    sweep = create_sweep_runs(start(owner, agent=["scripted", "openai:dear"], toolset=["toybox"], cost=""))
     pairs = list(sweep.runs.values_list("unit", "backbone", "backbone_model"))
     assert len(pairs) == len(set(pairs)) == 16
     assert {tuple(pair[1:]) for pair in pairs} == {("scripted", ""), ("openai", "dear")}
@@ -71,7 +71,7 @@ def test_a_worker_that_died_in_the_middle_leaves_no_run_out_and_none_twice(
     sweep = start(owner)
     plan = create_runs.plan_runs(sweep)
     assert [create_runs.create_next_batch(sweep.pk, plan) for _ in range(2)] == [3, 6]
-    lay_out(sweep)
+    create_sweep_runs(sweep)
     assert sorted(sweep.runs.values_list("unit", flat=True)) == [*range(8)]
 
 
@@ -127,19 +127,19 @@ def test_stopped_its_runs_are_stopped_and_what_is_concluded_stays(owner: User, s
     end(swept.runs.order_by("pk")[0])
     actions.stop(Actor(owner), swept.pk)
     assert list_queued() == set()
-    lay_out(swept)
+    create_sweep_runs(swept)
     assert sorted(swept.runs.values_list("status", flat=True)) == ["cancelled"] * 7 + ["concluded"]
     with pytest.raises(StateConflict, match="retry what failed or was stopped"):
         actions.resume(Actor(owner), swept.pk)
     assert actions.retry(Actor(owner), swept.pk, "stopped") == 7
-    lay_out(swept)
+    create_sweep_runs(swept)
     assert (swept.status, swept.retrying, len(list_queued())) == ("running", "", 7)
 
 
 def test_one_stopped_while_it_is_laid_out_gets_no_further_run(owner: User, layers: list[Layer]) -> None:
     sweep = start(owner)
     actions.stop(Actor(owner), sweep.pk)
-    assert lay_out(sweep).runs.count() == 0
+    assert create_sweep_runs(sweep).runs.count() == 0
 
 
 def test_what_failed_goes_on_apart_from_all_else(owner: User, swept: Sweep) -> None:
@@ -149,7 +149,7 @@ def test_what_failed_goes_on_apart_from_all_else(owner: User, swept: Sweep) -> N
     with pytest.raises(StateConflict, match="No run was stopped"):
         actions.retry(Actor(owner), swept.pk, "stopped")
     assert actions.retry(Actor(owner), swept.pk) == 1
-    lay_out(swept)
+    create_sweep_runs(swept)
     failed.refresh_from_db()
     assert (failed.status, failed.cost) == ("queued", 0.25), "it goes on: what was paid for is kept"
     assert swept.runs.count() == 8
@@ -196,7 +196,7 @@ def test_the_last_run_ends_the_sweep(owner: User, swept: Sweep) -> None:
 def test_a_budget_that_is_used_up_closes_it(
     owner: User, layers: list[Layer], limits: dict[str, str], reason: str
 ) -> None:
-    sweep = lay_out(start(owner, **limits))
+    sweep = create_sweep_runs(start(owner, **limits))
     first, second, *rest = sweep.runs.order_by("pk")
     end(first)
     assert Sweep.objects.get().status == "running"
@@ -238,4 +238,4 @@ def test_an_older_job_of_a_sweep_leaves_it_to_the_newer(owner: User, swept: Swee
     assert Job.objects.count() == 2
     from workers.jobs import sweeps
 
-    assert "replaced by a newer one" in sweeps.lay_out(older, lambda what, done, total: None)
+    assert "replaced by a newer one" in sweeps.run_sweep_job(older, lambda what, done, total: None)

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from experiments.models import Label, Layer, Run, Sweep
 from experiments.sweeps import pages
 from tests.support.browser import aside, assert_fits, needs_chromium, open_page
-from tests.support.sweeps import lay_out
+from tests.support.sweeps import create_sweep_runs
 from tests.support.trials import unit
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]
@@ -36,7 +36,7 @@ def test_from_the_form_to_a_map_that_fills_up(
         assert_fits(page, 390, 1440)
         page.get_by_role("button", name="Start sweep").click()
         expect(page.get_by_text("0 of 8 done")).to_be_visible()
-        sweep = aside(lambda: lay_out(Sweep.objects.get()))
+        sweep = aside(lambda: create_sweep_runs(Sweep.objects.get()))
         expect(page.locator(".map-legend")).to_contain_text("To come 8")
         aside(lambda: conclude(sweep, "red balls", "a red ball", "blue cones"))
         expect(page.get_by_text("3 of 8 done")).to_be_visible()

@@ -9,7 +9,7 @@ from tests.support.tiny_circuits import circuit_spec
 from tests.support.tiny_lab import DEAD, GREEN, RED, square, tiny_bench
 from workers import registry
 from workers.errors import Cancelled, UnknownName
-from workers.lab.imaging import from_base64
+from workers.lab.imaging import decode_image_base64
 from workers.lab.laboratory import Laboratory
 from workers.lab.program_api import list_calls
 from workers.lab.reference import build_reference
@@ -112,7 +112,9 @@ def test_a_program_is_given_every_member_and_the_map(lab):
     activations, masked = context.system.neuron([square("red"), square("black")])
     shares = [[a / t for a, t in zip(row, found["thresholds"], strict=True)] for row in found["activations"]]
     assert [sum(row) / 2 for row in shares] == pytest.approx(activations, rel=1e-5)
-    assert [from_base64(each).tobytes() for each in found["masked"]] == [from_base64(each).tobytes() for each in masked]
+    assert [decode_image_base64(each).tobytes() for each in found["masked"]] == [
+        decode_image_base64(each).tobytes() for each in masked
+    ]
     assert [len(each) for each in found["maps"]] == [2, 2]
     assert context.facts["system.layer"] == "circuit"
 

@@ -17,7 +17,7 @@ from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Surroundings
 from workers.toybox.describer import ToyboxDescriber, describe_scene, summarize_scenes
 from workers.toybox.networks import nets
-from workers.toybox.networks.detection import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
+from workers.toybox.networks.detection import DetectedScene, DetectedThing, detect_scenes, find_regions, unmask
 from workers.toybox.world import prompts, render, splits
 from workers.toybox.world.scenes import Scene, Thing
 
@@ -123,16 +123,16 @@ def test_two_bright_regions_are_both_found(look: Surroundings) -> None:
 
 def test_patches_are_the_connected_regions_of_a_mask() -> None:
     mask = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 0, 1]], dtype=bool)
-    assert [patch.sum() for patch in connected_regions(mask)] == [3, 2, 1]
-    assert np.array_equal(sum(connected_regions(mask)), mask)
-    assert list(connected_regions(np.zeros((2, 2), dtype=bool))) == []
+    assert [patch.sum() for patch in find_regions(mask)] == [3, 2, 1]
+    assert np.array_equal(sum(find_regions(mask)), mask)
+    assert list(find_regions(np.zeros((2, 2), dtype=bool))) == []
 
 
 def test_a_winding_region_is_one_patch() -> None:
     mask = np.zeros((9, 9), dtype=bool)
     mask[::2] = True
     mask[1::4, -1] = mask[3::4, 0] = True
-    (patch,) = connected_regions(mask)
+    (patch,) = find_regions(mask)
     assert np.array_equal(patch, mask)
 
 

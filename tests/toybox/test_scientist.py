@@ -16,8 +16,8 @@ from workers.record.grammar.reply import parse as parse_reply
 from workers.record.limits import Limits
 from workers.toybox.concept_match import match
 from workers.toybox.scientist.backbone import ScriptedScientist, load
-from workers.toybox.scientist.designs import balanced_scenes, edited_scenes, write_lacking_edits
-from workers.toybox.scientist.idle import list_untested, pare_label
+from workers.toybox.scientist.designs import balanced_scenes, build_edited_scenes, write_lacking_edits
+from workers.toybox.scientist.idle import list_untested, remove_idle_parts
 from workers.toybox.scientist.reading import GRADED, read_conversation
 from workers.toybox.scientist.scoring import TrialEvidence, widen
 from workers.toybox.scientist.trials import Trial, read_trials
@@ -68,7 +68,7 @@ def test_a_property_that_makes_no_difference_is_not_in_the_label(seed):
 
 def test_edits_pare_a_label_of_what_is_idle_alone():
     (label,) = parse_label("large red balls with a small boat")
-    scene = edited_scenes([label], random.Random(0))[0]
+    scene = build_edited_scenes([label], random.Random(0))[0]
     widest = parse_label("red balls with a boat")
     trials, wider = [], [each for each in widen(label) if each != label.partner]
     for number in range(3):
@@ -83,7 +83,7 @@ def test_edits_pare_a_label_of_what_is_idle_alone():
         Trial(each, 0.0, 9, "screen", place) for place, each in enumerate(balanced_scenes(random.Random(1), [1] * 9))
     ]
     evidence = TrialEvidence([*trials, *others])
-    assert pare_label((label,), evidence) == widest
+    assert remove_idle_parts((label,), evidence) == widest
     assert list_untested((label,), TrialEvidence(others)) != []
     assert list_untested((label,), evidence) == []
 

@@ -15,8 +15,8 @@ import torch
 
 from tests.support.cached_networks import KILO, loader, names, network, used
 from workers.errors import MachineryError
-from workers.model_cache import ModelCache, in_batches
-from workers.weights import count_bytes, gigabytes, out_of_memory
+from workers.model_cache import ModelCache, map_in_batches
+from workers.weights import count_bytes, gigabytes, is_out_of_memory
 
 pytestmark = pytest.mark.usefixtures("little_garbage")
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nDetails.")
@@ -145,18 +145,18 @@ def test_an_error_inside_gives_the_place_back(budget: ModelCache) -> None:
     ],
 )
 def test_it_knows_when_memory_runs_out(error: Exception) -> None:
-    assert out_of_memory(error)
+    assert is_out_of_memory(error)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("sizes do not match"), ValueError("out of memory"), None])
 def test_other_errors_are_something_else(error: Exception | None) -> None:
-    assert not out_of_memory(error)
+    assert not is_out_of_memory(error)
 
 
 def test_the_real_allocator_is_understood() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 60)
-    assert out_of_memory(caught.value)
+    assert is_out_of_memory(caught.value)
 
 
 def tight(cache: ModelCache, most: int) -> Callable[[], torch.nn.Module]:
@@ -198,7 +198,7 @@ def test_memory_that_runs_out_inside_makes_room_for_the_next_attempt() -> None:
     assert names(cache) == ["slot"]
     used(idle)
     with pytest.raises(MachineryError), slot:
-        in_batches([1], 1, fails_above(0))
+        map_in_batches([1], 1, fails_above(0))
     assert names(cache) == ["slot"]
 
 
@@ -215,15 +215,15 @@ def fails_above(most: int, sizes: list[int] | None = None) -> Callable[[Any], li
 
 def test_batches_keep_their_order_and_their_size() -> None:
     sizes: list[int] = []
-    assert in_batches(range(10), 4, fails_above(4, sizes)) == [-n for n in range(10)]
+    assert map_in_batches(range(10), 4, fails_above(4, sizes)) == [-n for n in range(10)]
     assert sizes == [4, 4, 2]
-    assert in_batches([], 4, fails_above(4)) == []
-    assert in_batches([1, 2], 0, fails_above(4)) == [-1, -2]
+    assert map_in_batches([], 4, fails_above(4)) == []
+    assert map_in_batches([1, 2], 0, fails_above(4)) == [-1, -2]
 
 
 def test_a_batch_is_halved_and_the_smaller_size_kept(caplog: pytest.LogCaptureFixture) -> None:
     sizes: list[int] = []
-    assert in_batches(range(20), 16, fails_above(4, sizes)) == [-n for n in range(20)]
+    assert map_in_batches(range(20), 16, fails_above(4, sizes)) == [-n for n in range(20)]
     assert sizes == [16, 8, 4, 4, 4, 4, 4]
     assert "half as many" in caplog.text
 
@@ -231,7 +231,7 @@ def test_a_batch_is_halved_and_the_smaller_size_kept(caplog: pytest.LogCaptureFi
 def test_a_single_item_that_is_too_much_is_said_plainly() -> None:
     sizes: list[int] = []
     with pytest.raises(MachineryError, match=r"single image .*Tried to allocate 2.00 GiB.*MAIA_MEMORY_GB"):
-        in_batches(range(5), 5, fails_above(0, sizes))
+        map_in_batches(range(5), 5, fails_above(0, sizes))
     assert sizes == [5, 3, 2, 1]
 
 
@@ -240,7 +240,7 @@ def test_other_errors_of_a_batch_pass_through() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        in_batches([1, 2], 2, work)
+        map_in_batches([1, 2], 2, work)
 
 
 def test_what_a_failed_batch_had_made_is_freed_before_the_next() -> None:
@@ -254,7 +254,7 @@ def test_what_a_failed_batch_had_made_is_freed_before_the_next() -> None:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return list(batch)
 
-    assert in_batches([1, 2], 2, work) == [1, 2]
+    assert map_in_batches([1, 2], 2, work) == [1, 2]
 
 
 # --- what weights take --------------------------------------------------------------------------------

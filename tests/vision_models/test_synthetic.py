@@ -135,7 +135,7 @@ def test_the_value_is_the_mean_confidence_of_the_places(model: SyntheticModel) -
 def test_a_mask_of_a_single_pixel_is_not_lost(model: SyntheticModel) -> None:
     mask = np.zeros((500, 300), dtype=bool)
     mask[250, 150] = True
-    on_grid = synthetic._on_grid([mask])
+    on_grid = synthetic._resize_to_grid([mask])
     assert on_grid.sum() == (2 * REACH + 1) ** 2
     assert on_grid[28, 28]
 

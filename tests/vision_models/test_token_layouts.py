@@ -16,7 +16,7 @@ from tests.support import checkpoints
 from tests.support.checkpoints import noise
 from workers.errors import UnknownName
 from workers.vision_models.huggingface import tensors
-from workers.vision_models.huggingface.tensors import TensorLayout, TokenLayouts, to_maps
+from workers.vision_models.huggingface.tensors import TensorLayout, TokenLayouts, convert_to_maps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SIZES = ((64, 64), (64, 96))
@@ -126,4 +126,4 @@ def test_grids_are_those_of_convolutions_over_the_whole_image() -> None:
     outputs = {name: module(image) for name, module in network.items() if name != "line"}
     known = TokenLayouts.of(network, outputs | {"line": torch.zeros(1, 7, 2)}, (32, 64))
     assert known.grids == ((4, 8),)
-    assert to_maps(torch.arange(64.0).reshape(1, 32, 2), TensorLayout("tokens", (4, 8)))[0, 0, 1, 0] == 16
+    assert convert_to_maps(torch.arange(64.0).reshape(1, 32, 2), TensorLayout("tokens", (4, 8)))[0, 0, 1, 0] == 16

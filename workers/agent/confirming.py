@@ -1,6 +1,4 @@
-"""Check that the biases stated in a conclusion were tested on images drawn after they were stated. Pure; called by
-`rules`.
-"""
+"""Check that the biases stated in a conclusion were tested on images drawn after they were stated. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +18,12 @@ ROUNDS = 2
 def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
     """Return the request to test the biases stated in the latest reply; None if they are tested or cannot be."""
     reply, start, limits = state.reply, state.start, state.limits
+    # Two more rounds are needed, or the request could not be met.
     too_late = limits.rounds is not None and reply.round + ROUNDS > limits.rounds
+    # Without an image generator the reference lacks this heading, and the agent could not draw new images.
     draws = "### tools.text2image(" in start.reference
     asked = state.confirm_requests >= ASKED
+    # A person writes what they mean; only an agent is asked again.
     if not find_task(start.task).confirms or reply.by_person or asked or too_late or not draws:
         return None
     lacking = _list_lacking(state, conclusion.bias)
@@ -34,5 +35,6 @@ def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
 def _list_lacking(state: RunState, text: str) -> list[str]:
     """List the statements with too few new prompts on a side, in their own words."""
     experiments = {each.number: each.observations for each in state.results}
+    # Only experiments after a statement can test it.
     concluded = date_statements(text, state.stated)
     return [quote(each.text) for each in concluded if not find_sides(each, experiments, concluded).fresh]

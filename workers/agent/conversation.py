@@ -1,9 +1,7 @@
 """Build the conversation that the backbone sees from the events of a run. Pure: the same events, the same messages.
 
-The history only grows: messages up to a reply never change, so providers can cache them. Fitting the conversation into
-a context window is left to the backbone, which replaces images by their captions. Each reply records the provider's
-limit of images as far as it is known, so the backbone needs nothing but the conversation. Called by `loop`, and by
-pages that show what the backbone saw.
+The backbone fits the conversation into its context window: it replaces images by their captions. Called by `loop`, and
+by pages that show what the backbone saw.
 """
 
 from __future__ import annotations
@@ -64,11 +62,12 @@ _CUT = "[The output was cut here. Print less.]"
 def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None = None) -> list[Message]:
     """Return the conversation so far: instructions, assignment, then replies and their results in turn.
 
-    Neighbouring user turns are merged, since providers want the roles to alternate. `told` caches the text of each
-    result by the number of its event; new results are added to it.
+    `told` caches the text of each result by the number of its event; new results are added to it.
     """
     merged: list[Message] = []
+    # The history only grows, so that providers can cache it: no later event changes an earlier message.
     for _, turn in turns(events, {} if told is None else told):
+        # Providers want the roles to alternate.
         if merged and merged[-1].role == turn.role == "user":
             merged[-1] = Message("user", merged[-1].parts + turn.parts)
         else:
@@ -77,19 +76,20 @@ def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None =
 
 
 def turns(events: Sequence[Event], told: dict[int, tuple[Part, ...]]) -> Iterator[tuple[Event, Message]]:
-    """The same one by one, before neighbours are put together, each with the event that it says. `told` as above."""
+    """Yield the same turns before neighbours are merged, each with the event that it tells. `told` as above."""
     logged: dict[str, float] = {}
-    for event in _in_order_of_hearing(events):
+    for event in _sort_as_heard(events):
         if isinstance(event.payload, ExperimentEnded) and event.seq not in told:
             told[event.seq] = result_parts(event.payload, logged)
         for turn in _make_messages(event, told):
             yield event, turn
+        # Only after its own text is made: a result is compared with earlier ones.
         if isinstance(event.payload, ExperimentEnded):
             logged.update({each.image: each.activation for each in event.payload.observations})
 
 
-def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
-    """Return the events with people's notes moved after the reply that was being written: its author had not read them.
+def _sort_as_heard(events: Sequence[Event]) -> Iterator[Event]:
+    """Return the events in the order in which the agent hears them.
 
     Notes from before the start of a run come after its start; in a fork, after the copied events.
     """
@@ -97,10 +97,13 @@ def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
     for event in events:
         if isinstance(event.payload, Replied):
             heard = event.payload.heard or event.seq
+            # The author of the reply had not read notes that came while it was written, so they follow it.
             late[event.seq] = [said for said in events[heard : event.seq - 1] if _is_said(said)]
     begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
+    # Without a start there is no conversation yet to sort notes into.
     if Started in begun:
         early = [event for event in events[: begun[Started].seq] if _is_said(event)]
+        # Notes from before the start follow it: the system message comes first.
         late[begun.get(Forked, begun[Started]).seq] = early
     moved = {event.seq for group in late.values() for event in group}
     for event in events:
@@ -119,11 +122,13 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
     parts += [line for line in (_shorten(result.error), advice) if line]
     parts += _list_parts(result.entries)
     parts += measurements.lines(result, earlier)
+    # The program did not log these images, so they come after all that it did log.
     parts += _ordinary_parts(result.ordinary_images)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
         parts.append(_CUT)
+    # Only if it ended well: an error is something to see.
     if result.status == "ok" and not result.entries and not result.output:
         parts.append(_SILENT)
     if result.rounds is not None:
@@ -170,6 +175,7 @@ def _make_messages(event: Event, told: Mapping[int, tuple[Part, ...]]) -> Iterat
         case Reminder():
             yield Message("user", (payload.text,))
         case Graded() if payload.goes_back:
+            # A label that passed ends the run, so the agent hears only of those that are sent back.
             yield Message("user", _grade_parts(payload))
         case Note():
             yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
@@ -186,11 +192,7 @@ def _is_said(event: Event) -> bool:
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
-    """List entries in the order in which they were logged; image numbers run through all entries.
-
-    An image that occurs again (such as the original of several edits) is not shown again. With the same title it is not
-    listed again either: its number is left out.
-    """
+    """List entries in the order in which they were logged; image numbers run through all entries."""
     places: dict[str, int] = {}
     shown: dict[str, int] = {}
     listed: set[tuple[str, str]] = set()
@@ -203,15 +205,19 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             yield f"{name} {words}."
         for observation in entry.observations:
             number += 1
+            # The mask is what the agent sees of a unit; without one the image itself.
             key = observation.image if observation.plain else observation.masked or observation.image
             line = _line(number, observation, places)
+            # The first place counts: an edit refers to where its original was first shown.
             places.setdefault(observation.image, number)
+            # An image that occurs again, such as the original of several edits, costs tokens but tells nothing new.
             if key not in shown:
                 yield line
                 yield ImagePart(key, line, observation.origin == Origin.EXEMPLAR)
             elif (key, observation.title) not in listed:
                 yield f"{line} (the same image as {shown[key]})"
             shown.setdefault(key, number)
+            # With its title, so that the same image under another title is named again.
             listed.add((key, observation.title))
         if entry.text:
             yield f"Notes: {entry.text}"
@@ -235,8 +241,9 @@ def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
 
 
 def _shorten(error: str) -> str:
-    """Shorten a long error by cutting its middle: the first and last lines say most."""
+    """Shorten a long error by cutting its middle."""
     if len(error) <= MAX_ERROR_CHARS:
         return error.strip()
+    # The first and last lines of a traceback say most.
     half = MAX_ERROR_CHARS // 2
     return f"{error[:half].strip()}\n[… {len(error) - 2 * half:,} characters left out …]\n{error[-half:].strip()}"

@@ -65,6 +65,7 @@ def render(name: str, **variables: str) -> str:
     Raises ValueError unless exactly the prompt's variables are given.
     """
     template = _template(name)
+    # Strict both ways: a variable that the prompt lacks is a mistake, too.
     wanted = set(template.get_identifiers())
     if wanted != set(variables):
         raise ValueError(f"Prompt {name!r} takes the variables {sorted(wanted)}, not {sorted(variables)}.")
@@ -73,13 +74,14 @@ def render(name: str, **variables: str) -> str:
 
 @cache
 def _template(name: str) -> Template:
+    # Cached: prompts do not change while a worker runs.
     return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def choose_example(reference: str, *tools: str) -> str:
     """Return a short example program that uses the first of these tools (keys of `_EXAMPLES`) named in the reference.
 
-    A reference that names none of them gets the first example. A function has a program of its own.
+    A reference that names none of them gets the first example. A function has its own program.
     """
     if "### system.call(" in reference:
         return _EXAMPLES["call"]
@@ -111,11 +113,13 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     """Return the system in words, such as "unit 7 of layer4 in the model toybox"; for a synthetic neuron only a
     number.
     """
+    # The name of the network would tell the agent what a synthetic neuron detects.
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
     if system.kind == CIRCUIT:
         return f"{_name_circuit(system)} in the model {system.model}"
     where = f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
+    # On one line and cut: the name comes from a model's file.
     named = " ".join(class_name.split())[:MAX_NAME_CHARS]
     return f"the class \u201c{named}\u201d ({where})" if named else where
 
@@ -128,7 +132,8 @@ def _name_circuit(system: SystemSpec) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a block quotation: every line is marked, so no line can pass for one of ours."""
+    """Return a block quotation."""
+    # Every line is marked, so that no line of a person's text can pass for one of ours.
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 

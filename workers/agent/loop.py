@@ -1,8 +1,7 @@
 """The agent's loop: ask, parse, run, record. Each call executes one round.
 
-`rules` decides the next step; this module takes it and records it in the run log at once, so that a killed run
-continues at the first step not recorded. It knows no database, no model and no sandbox. Called by `workers.jobs` and by
-the command line.
+`rules` decides the next step; this module takes it and records it in the run log. It knows no database, no model and no
+sandbox. Called by `workers.jobs` and by the command line.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ STREAM_IDLE_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramOutcome:
     """The result of a program: what the sandbox returned, and what the tools logged before it ended."""
 
     result: ExperimentResult
@@ -86,7 +85,7 @@ class Outcome:
 
 
 class Runner(Protocol):
-    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+    def __call__(self, code: str, number: int, state: bytes) -> ProgramOutcome:
         """Run the program of experiment `number`; `state` is what the previous experiment left.
 
         Raises Cancelled, LeaseLost; any other exception is a failure of our machinery.
@@ -176,12 +175,15 @@ def run_agent(
     moved = False
     while step := rules.next_step(run_log.read(), run_log.seconds()):
         if isinstance(step, rules.Ask):
+            # One round a call, so that a worker can serve other runs in between.
             if moved:
                 return True
+            # Only between rounds: a pause in the middle would lose the reply under way.
             if who := run_log.pausing():
                 run_log.append("paused", Paused(step.round - 1, who))
                 return False
-        attempt(run_log, round_of(step), partial(take, step, context))
+        # Each step is recorded at once: a killed run continues at the first step that is not recorded.
+        attempt(run_log, round_of(step), partial(_take_step, step, context))
         moved = True
     return False
 
@@ -214,14 +216,15 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     return None
 
 
-def take(step: rules.Step, context: RoundContext) -> Event:
+def _take_step(step: rules.Step, context: RoundContext) -> Event:
     """Take one step and record it."""
+    # Checked before the step: a person may have stopped the run while it waited.
     if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
         case rules.Ask():
             return ask(step, context)
-        case rules.Run():
+        case rules.RunProgram():
             return run(step, context)
         case rules.Grade():
             return context.run_log.append("graded", context.grade(step))
@@ -232,12 +235,14 @@ def take(step: rules.Step, context: RoundContext) -> Event:
 def ask(step: rules.Ask, context: RoundContext) -> Event:
     """Ask the backbone, show the text as it comes, and record the reply."""
     run_log, run_state = context.run_log, context.run_log.known
+    # Without a price a cost limit could never be reached.
     if problem := without_price(run_state.limits, context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
     # Notes that come while the reply is written are added to the state; the reply does not know them
     began, heard = time.monotonic(), run_state.last_seq
     start = run_state.start
     offered = list_functions(start.task, start.system.layer, last=run_state.awaits_final_answer)
+    # Only the latest message offers functions: they apply to the reply that follows.
     *earlier, latest = messages(run_state.events, run_state.told)
     try:
         reply = context.backbone.reply(
@@ -246,6 +251,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
             StreamedReply(run_log, rules.time_left(run_state, run_log.seconds())),
             start.seed,
         )
+        # Providers send characters that the database refuses
         calls = tuple(FunctionCall(*map(strip_unstorable, (it.name, it.arguments, it.id))) for it in reply.calls)
         text, remarks = write_out(strip_unstorable(reply.text), calls, offered if reply.offered else ())
         parsed = parse(text)
@@ -276,10 +282,11 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
             ),
         )
     finally:
+        # Also after a failure: viewers must not keep a draft that no reply will replace
         run_log.draft("")
 
 
-def run(step: rules.Run, context: RoundContext) -> Event:
+def run(step: rules.RunProgram, context: RoundContext) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
     run_log, experiment = context.run_log, step.experiment
     state, run_state = run_log.state(), run_log.known
@@ -296,6 +303,7 @@ def run(step: rules.Run, context: RoundContext) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
+        # The latest that is known: a failed experiment may not have asked.
         exemplar_mean=run_state.exemplar_mean if known is None else known,
         usage=outcome.usage,
         measured=outcome.measured,
@@ -312,8 +320,10 @@ def run(step: rules.Run, context: RoundContext) -> Event:
 def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Record the failure. Raises it as a MachineryError, or after the last attempt records what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
+    # Counted from the record, so that another worker goes on counting.
     tries = run_log.read().attempts + 1
     log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
+    # Recorded before it is raised, so that the count of attempts survives the end of this worker
     run_log.append("retrying", Retrying(round_number, tries, what))
     if tries < rules.ATTEMPTS:
         raise MachineryError(what) from error
@@ -327,22 +337,20 @@ def round_of(step: rules.Step) -> int:
     match step:
         case rules.Ask() | rules.Grade():
             return step.round
-        case rules.Run():
+        case rules.RunProgram():
             return step.experiment.round
         case rules.Record():
             return getattr(step.payload, "round", 0)
 
 
 class StreamedReply:
-    """The reply under way: collects its pieces, shows them, and stops when a person stops the run.
-
-    It also stops after the time limit, unless text is coming.
-    """
+    """Collect the pieces of a reply, show them, and stop when a person stops the run or the time limit passes."""
 
     def __init__(self, run_log: RunLog, seconds: float = math.inf) -> None:
         """`seconds` is the time left for the reply."""
         self.run_log = run_log
         self.text = ""
+        # Monotonic: the clock of the machine may be set while a reply comes.
         self.until = time.monotonic() + seconds
         self.aside = False
 
@@ -353,6 +361,7 @@ class StreamedReply:
             self.aside = True
         elif piece or piece is None:
             self._take(piece)
+        # After the piece is taken, so that what came is shown.
         if self.run_log.is_cancelled():
             raise Cancelled("A person stopped the run.")
         if time.monotonic() >= self.until:
@@ -362,6 +371,7 @@ class StreamedReply:
         self.text = "" if piece is None else self.text + piece
         self.run_log.draft(self.text)
         if piece:
+            # A reply that is being written may end after the time limit; a silent one may not
             self.until = max(self.until, time.monotonic() + STREAM_IDLE_TIMEOUT)
             if self.aside:
                 self.run_log.progress("", 0, 0)

@@ -1,6 +1,6 @@
 """Compute the figures of an experiment that the agent reads below its images: wrongly logged values, means, the scale.
 
-Computed here from the record, so that no program has to and none can miscount. Called by `conversation`.
+Called by `conversation`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,29 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
     """Return all figures, one a line. `earlier` holds the activations of images that were logged before, by key."""
     # Images whose logged activation is not what the system returned, by the numbers under which they are shown
     seen = enumerate(result.observations, 1)
+    # A program that logs other values than the system returned would mislead the agent, so both are named.
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
+    # A few are named, the rest is counted.
     for number, each in wrong[:MAX_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MAX_MARKED:
         yield f"So it is with {len(wrong) - MAX_MARKED} more. Log the activations that system.neuron returned."
-    yield from edits(result.observations, earlier)
+    yield from _summarize_edits(result.observations, earlier)
     yield from table(result.observations)
     yield from scale(result)
 
 
-def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
+def _summarize_edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
     """Return the mean change of each edit instruction, from each original to its own edit; each pair counts once."""
     known = {**earlier, **{each.image: each.activation for each in observations}}
     pairs: dict[str, dict[tuple[str, str], tuple[float, float] | None]] = {}
     for each in observations:
         if _is_edit(each):
             words, original = " ".join((each.prompt or each.title).split()), each.original or ""
+            # None: the original was never logged, so there is nothing to compare.
             pair = (known[original], each.activation) if original in known else None
+            # A dict keyed by original and edit, so that a pair that was logged twice counts once.
             pairs.setdefault(words, {})[original, each.image] = pair
     if pairs:
         yield "Edits, each against its own original:"
@@ -61,20 +65,20 @@ def change(pairs: Sequence[tuple[float, float]]) -> str:
     changes = [after - before for before, after in pairs]
     before, after = (format_activation(mean(side)) for side in zip(*pairs, strict=True))
     name, spread = "change", ""
+    # One pair has no spread.
     if len(pairs) > 1:
         name, spread = "mean change", f", sd {format_activation(stdev(changes))}"
-    return f"n={len(pairs)}, {name} {_signed(mean(changes))}{spread} (from {before} to {after})"
+    return f"n={len(pairs)}, {name} {_format_signed(mean(changes))}{spread} (from {before} to {after})"
 
 
 def table(observations: Sequence[Observation]) -> Iterator[str]:
-    """Return mean and spread of images whose titles differ only in a number at the end; each image counts once.
-
-    Edits are left out: without their originals they are not groups to compare.
-    """
+    """Return mean and spread of images whose titles differ only in a number at the end."""
     groups: dict[str, dict[str, float]] = {}
+    # Edits are not groups to compare without their originals.
     for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, on one line
         title = " ".join(each.title.split())[:MAX_TITLE]
+        # A dictionary by image, so that one that was logged twice counts once.
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:
@@ -114,5 +118,5 @@ def _is_edit(observation: Observation) -> bool:
     return bool(observation.original) and observation.original != observation.image
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{'+' if value > 0 else ''}{format_activation(value)}"

@@ -1,4 +1,4 @@
-"""The rules of a round: choose the next step from the state of the run. Pure, so a killed run continues where it was.
+"""Choose the next step of a round from the state of the run. Pure, so a killed run continues where it was.
 
 - A reply with a program: the program runs first. If the reply also concludes, the agent is asked to conclude again.
 - A reply with a conclusion alone ends the run. One with neither gets a reminder; the third in a row ends the run.
@@ -57,7 +57,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunProgram:
     """Run the program of an experiment whose start is recorded."""
 
     experiment: ExperimentStarted
@@ -83,7 +83,7 @@ class Grade:
     """True if a label was already sent back because its words could not be tested."""
 
 
-Step = Ask | Run | Record | Grade
+Step = Ask | RunProgram | Record | Grade
 
 
 def next_step(state: RunState, seconds: float) -> Step | None:
@@ -101,41 +101,49 @@ def next_step(state: RunState, seconds: float) -> Step | None:
         return Record("failed", Ended(words))
     if state.latest is None:
         return Ask(1)
+    # Before the program: once the final answer was asked for, programs do not run.
     if state.final_requests:
-        return _after_final_answer(state, seconds)
+        return _decide_after_final_answer(state, seconds)
     reply = state.reply
     if reply.code is not None:
         if state.since.begun is None:
             return Record("experiment", ExperimentStarted(reply.round, state.experiments + 1, reply.code))
         if state.since.result is None:
-            return Run(state.since.begun)
-        return _between_rounds(state, seconds)
-    return _after_reading(state, seconds)
+            return RunProgram(state.since.begun)
+        return _decide_between_rounds(state, seconds)
+    return _decide_after_reading(state, seconds)
 
 
-def _after_reading(state: RunState, seconds: float) -> Step:
+def _decide_after_reading(state: RunState, seconds: float) -> Step:
     """Return what follows a reply without a program: the end, a test of its label, or another reply."""
     reply, answer, grade = state.reply, state.answer, state.since.grade
+    # Asked once for the missing parts, the agent has said what it can.
     whole = not answer.lacks(state.start) or state.asked_for_more
     exceeded = bool(state.explain_exceeded(seconds))
+    # Sent back, or asked to test more: an ordinary round follows.
     if not exceeded and ((grade and grade.goes_back) or "confirm" in state.since.reasons):
         return Ask(reply.round + 1)
+    # A note that the agent has not read could change its conclusion.
     if answer.conclusion is not None and whole and not state.has_unread_note:
         if not grade and (due := _grade_due(state, answer.conclusion, seconds)):
             return due
+        # After the grade: a label that is sent back leads to another conclusion, whose biases count instead.
         doubt = ask_to_confirm(state, answer.conclusion)
         if doubt and not exceeded:
             return Record("reminder", doubt)
         return Record("concluded", Ended(conclusion=answer.conclusion))
+    # Three in a row: the agent does not understand the form.
     if answer.conclusion is None and state.empty_replies >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
-    return _between_rounds(state, seconds)
+    return _decide_between_rounds(state, seconds)
 
 
 def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade | None:
     """Return the test that a conclusion has to pass; None without labels or reflections, or if a limit is reached."""
     task = find_task(state.start.task)
+    # "none" says that there is no label to test.
     labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
+    # A label whose words could not be tested costs nothing.
     left = state.start.reflections - state.grades + state.unreadable_grades
     if task.gives_verdict or task.is_open or not labels or left <= 0:
         return None
@@ -144,7 +152,7 @@ def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade
     return Grade(state.reply.round, labels, left - 1, reworded=state.unreadable_grades > 0)
 
 
-def _after_final_answer(state: RunState, seconds: float) -> Step:
+def _decide_after_final_answer(state: RunState, seconds: float) -> Step:
     """End the run; after the first reply that concludes nothing or only part, ask once more."""
     reply, answer = state.reply, state.answer
     missing = answer.lacks(state.start)
@@ -158,14 +166,16 @@ def _after_final_answer(state: RunState, seconds: float) -> Step:
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
-def _between_rounds(state: RunState, seconds: float) -> Step:
+def _decide_between_rounds(state: RunState, seconds: float) -> Step:
     """Return the note that is due, if it is not recorded yet; then the next reply."""
     reply, since = state.reply, state.since
     if "final_answer" in since.reasons:
         return Ask(reply.round + 1)
     if reached := state.explain_exceeded(seconds):
         return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
-    note = _reading_note(state) if since.result is None else _note(reply, since.result, state.best)
+    # A reply without a program gets another note than a result.
+    note = _reading_note(state) if since.result is None else _choose_note(reply, since.result, state.best)
+    # Recorded already: each note is given once.
     if note is None or note.reason in since.reasons:
         return Ask(reply.round + 1)
     return Record("reminder", note)
@@ -184,10 +194,12 @@ def _reading_note(state: RunState) -> Reminder:
     return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 
-def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
-    """Return the note on a result. At most one: two would contradict each other."""
+def _choose_note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
+    """Return the note on a result, if one is due."""
+    # At most one note: two would contradict each other.
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
+    # Older records have neither `own` nor `measured`; their logged images tell.
     is_new = result.own or (not result.measured and bool(list_own(result)))
     mark = result.exemplar_mean
     if is_new and reached is not None and mark is not None and reached < mark - NEAR * abs(mark):

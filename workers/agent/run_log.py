@@ -9,10 +9,7 @@ from workers.record.events import Event, Payload
 
 
 class RunLog(Protocol):
-    """Records a run step by step. The loop's only way to the outside.
-
-    `jobs.run_log` implements it with the database.
-    """
+    """Records a run step by step. The loop's only way to the outside; `jobs/run_log.py` implements it."""
 
     @property
     def known(self) -> RunState:
@@ -28,10 +25,10 @@ class RunLog(Protocol):
         """
 
     def state(self) -> bytes:
-        """What the last recorded experiment left."""
+        """Return what the last recorded experiment left."""
 
     def seconds(self) -> float:
-        """Seconds of work on this run so far, the present round included."""
+        """Return the seconds of work on this run so far, the present round included."""
 
     def draft(self, text: str) -> None:
         """Show the reply under way, complete so far; empty clears it. Cheap enough to call for every word."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workers.agent.answers import Answer, complete_answer
+from workers.agent.answers import FinalAnswer, complete_answer
 from workers.protocols import ImagePart
 from workers.record.events import (
     Event,
@@ -73,7 +73,7 @@ class RunState:
 
     latest: Event | None = None
     """The latest reply."""
-    answer: Answer = Answer()  # noqa: RUF009
+    answer: FinalAnswer = FinalAnswer()  # noqa: RUF009
     """The answer of the latest reply, together with the reply before where it continues that."""
     since: SinceReply = field(default_factory=SinceReply)
     last_round: int = 0
@@ -104,9 +104,7 @@ class RunState:
     """True if the final answer was asked for and has neither come nor been put off since."""
 
     told: dict[int, tuple[str | ImagePart, ...]] = field(default_factory=dict, compare=False)
-    """What the agent was told of each result, by the number of its event. Filled by `conversation`; an entry never
-    changes once the results before it are known.
-    """
+    """What the agent was told of each result, by the number of its event. Filled by `conversation`."""
 
     _started: Started | None = None
     _changed: Limits | None = None
@@ -186,6 +184,7 @@ class RunState:
             self.suspended = False
         elif kind.ends or kind.suspends:
             self.suspended = True
+        # A person's note or new limit does not mend the failing step, so only progress resets the count.
         if isinstance(event.payload, Retrying):
             self.attempts, self.trouble = self.attempts + 1, event.payload.what
         elif not isinstance(event.payload, Note | LimitsChanged):
@@ -203,6 +202,7 @@ class RunState:
                 self.empty_replies, self.awaits_final_answer = 0, False
 
     def _add_reply(self, event: Event, reply: Replied) -> None:
+        # An experiment in between begins a new answer.
         goes_on = not self.since.begun and bool(self.since.reasons & _FOR_MORE)
         self.answer = complete_answer(self.reply if self.latest and goes_on else None, reply)
         self.asked_for_more = self.asked_for_more or "incomplete" in self.since.reasons
@@ -211,6 +211,7 @@ class RunState:
         is_empty = reply.code is None and reply.conclusion is None
         self.empty_replies = self.empty_replies + 1 if is_empty else 0
         if reply.conclusion:
+            # Dated by the latest experiment: only images drawn after a bias was stated can test it.
             add_stated(self._stated, reply.conclusion, self.results[-1].number if self.results else 0)
         self.latest, self.since, self._new_requests = event, SinceReply(), []
         self.rounds, self.last_round = self.rounds + 1, max(self.last_round, reply.round)
@@ -227,13 +228,15 @@ class RunState:
         self.since.reasons.add(reminder.reason)
         self.confirm_requests += reminder.reason == "confirm"
         if reminder.reason == "final_answer":
+            # The final answer is judged by the limit that the agent was told, though a person may change it meanwhile.
             limits = self._changed or (self._started.limits if self._started else None)
             self._new_requests.append(Spent(limits, self.rounds, self.usage))
             self.awaits_final_answer = True
 
 
 def list_own(result: ExperimentEnded) -> list[float]:
-    """Activations of images that are not exemplars; in older records, of the images that were logged."""
+    """Return activations of images that are not exemplars; in older records, of the images that were logged."""
+    # Older records have no `measured`.
     if result.measured:
         return [] if result.best is None else [result.best]
     logged = (observation for entry in result.entries for observation in entry.observations)

@@ -13,9 +13,9 @@ from workers.protocols import Emit, LabSettings, Message, Reply
 class PersonBackbone:
     """See `protocols.Backbone`. Uses no thread: while there is no reply, the run waits."""
 
+    # People look at images themselves; programs that ask for descriptions get them from the toolset
     sees = False
     price_known = True
-    """False: people look at images themselves; programs that ask for descriptions get them from the toolset."""
 
     def __init__(self, label: str = "A person", text: str | None = None) -> None:
         """`text` is the reply of this round, None while it is not written; `label` its author."""

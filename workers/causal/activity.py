@@ -36,6 +36,7 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
 
     The activity of a set is the sum of its units' activations, each divided by its standard deviation.
     """
+    # Sums and deviations in double precision
     chosen = activations[:, list(units)].astype(np.float64)
     varies = np.ptp(activations, axis=0) > 0
     strength = sum_activity(chosen)
@@ -46,13 +47,16 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
         is_dead=not chosen.any(),
         active_images=int((chosen > 0).any(axis=1).sum()),
         top=top,
+        # Dead units as controls would make any effect look large
         live_others=np.setdiff1d(np.flatnonzero(varies), units),
     )
 
 
 def sum_activity(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The activity of a set (images,): the sum of its units' activations (images, units), each over its deviation."""
+    """Return the activity of a set (images,): the sum of its units' activations (images, units), each over its
+    deviation."""
     spread = chosen.std(axis=0)
+    # A constant unit has no deviation to be divided by
     total: NDArray[np.float64] = (chosen / np.where(spread > 0, spread, 1)).sum(axis=1)
     return total
 
@@ -64,6 +68,7 @@ def draw_controls(others: NDArray[np.int64], size: int, seed: int) -> list[list[
     if size > len(others):
         return []
     rng = np.random.default_rng(seed)
+    # Disjoint draws are independent; else each draw alone has no repetition
     if size * DRAWS <= len(others):
         drawn = list(rng.permutation(others)[: size * DRAWS].reshape(DRAWS, size))
     else:

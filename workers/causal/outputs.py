@@ -32,6 +32,7 @@ class OutputChange:
     """Outputs (images, outputs) beside the model's own; `scale` is that of logits, None where they are no classes."""
 
     def __init__(self, own: Tensor, other: Tensor, scale: Scale | None) -> None:
+        # Half-precision outputs are compared in double
         self._own, self._other, self._scale = own.double(), other.double(), scale
         if scale is None:
             variance = (self._own - self._own.mean(0)).square().sum(1).mean()
@@ -45,11 +46,12 @@ class OutputChange:
     def differences(self, rows: Rows) -> NDArray[np.float64]:
         """Change of each logit (images, classes) of these images."""
         found = (self._other - self._own).numpy()[rows]
+        # Relative to the largest logit, the scale on which the network rounds
         smallest = _ROUNDING * float(self._own.abs().max()) if found.size else 0.0
         return np.where(np.abs(found) <= smallest, 0.0, found)
 
     def estimate(self, rows: Rows, controls: Sequence[OutputChange], names: Sequence[str]) -> ImageEffect:
-        """The figures over these images, beside those of control units."""
+        """Return the figures over these images, beside those of control units."""
         same = Estimate(why="the model knows no classes")
         if self.same is not None:
             same = estimate_share(int(self.same[rows].sum()), int(rows.sum()))
@@ -71,6 +73,7 @@ class OutputChange:
     def _test_classes(self, rows: Rows) -> list[tuple[Literal["falls", "rises", ""], float | None]]:
         """Return for each class whether it falls or rises beyond chance, with the adjusted p-value."""
         columns = self.differences(rows).T
+        # One test for each class, so p-values are adjusted together
         adjusted = benjamini_hochberg([compare_ranks(each, np.zeros(len(each))).p for each in columns])
         return [(_direct(estimate_mean(each), p), p) for each, p in zip(columns, adjusted, strict=True)]
 
@@ -86,7 +89,9 @@ class OutputChange:
             return ()
         differences = self.differences(rows)
         means = differences.mean(0)
+        # Stable, so that equal changes keep the order of classes
         order = [int(each) for each in np.argsort(means, kind="stable") if differences[:, each].any()]
+        # The ends of the order: falls first, rises last
         ends = order if len(order) <= 2 * MAX_LISTED else [*order[:MAX_LISTED], *order[-MAX_LISTED:]]
         before, after = (self._find_probabilities(each, rows) for each in (self._own, self._other))
         beside = np.mean([each.differences(rows).mean(0) for each in controls], axis=0) if controls else None

@@ -26,8 +26,10 @@ def scale_units(units: Sequence[int], factor: float, references: Sequence[float]
 
     def rewrite(maps: Tensor) -> Tensor:
         chosen = torch.as_tensor(units, device=maps.device)
+        # Shaped (units, 1, 1), to be broadcast over places
         reference = torch.as_tensor(references, dtype=maps.dtype, device=maps.device)[:, None, None]
         before = maps[:, chosen]
+        # The network may use its own tensor elsewhere
         changed = maps.clone()
         changed[:, chosen] = before + (factor - 1) * (before - reference)
         return changed
@@ -44,6 +46,7 @@ class PlaceMeans:
 
     def read(self, maps: Tensor) -> Tensor:
         batch, _, height, width = maps.shape
+        # Double precision: sums over millions of places
         self._sum = self._sum + maps.sum((0, 2, 3), dtype=torch.float64).cpu()
         self._count += batch * height * width
         return maps

@@ -44,6 +44,7 @@ def describe_changes(
 
 def _read_changed(model: RewritableModel, layer: str, unit: int, factor: float, images: Sequence[Image]) -> Tensor:
     try:
+        # The reference 0: the unit is multiplied, as the program asked
         found = model.outputs(images, layer, scale_units([unit], factor, [0.0])).cpu()
         is_finite = bool(found.isfinite().all())
     except NotFinite:  # the model's own output was read before, so its weights are sound
@@ -70,6 +71,7 @@ def _describe_classes(own: Tensor, other: Tensor, classes: LayerInfo, scale: Sca
 
 def _list_falling(differences: NDArray[np.float64], names: Sequence[str], sign: int) -> list[list[Any]]:
     """List the classes that fall most, as [class, `sign` times its change]."""
+    # Only those that fall: the rest of the smallest may rise
     order = [int(each) for each in np.argsort(differences, kind="stable")[:MAX_CLASSES] if differences[each] < 0]
     return [[names[at] if at < len(names) else f"class {at}", _round(sign * float(differences[at]))] for at in order]
 
@@ -81,4 +83,5 @@ def _find_relative_change(own: Tensor, other: Tensor) -> float | None:
 
 def _round(value: float) -> float:
     """Round to few digits, so that a printed list of images stays short."""
+    # Digits of precision, not decimals: changes may be tiny
     return float(f"{value:.{_DIGITS}g}")

@@ -22,7 +22,7 @@ class CircuitPoint:
     """The measurements of a circuit of one size, on some images."""
 
     faithfulness: float
-    """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives no more than nothing."""
+    """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives nothing of it."""
     completeness: float
     """The same of all others without the circuit: 0 if it holds all that matters."""
 
@@ -40,12 +40,14 @@ def measure_curve(
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
     where holding all units changes nothing. `whole` is m(M), of a fuller model where `logit` leaves something out.
     """
+    # All units held: the logit that needs no circuit
     nothing = logit.measure(order)
     if is_near(whole, nothing):
         return None
     found = []
     for at, size in enumerate(sizes):
         progress(what, at, len(sizes))
+        # The circuit is inside; faithfulness holds what is outside
         inside, outside = order[:size], order[size:]
         found.append(
             CircuitPoint(

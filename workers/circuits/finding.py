@@ -47,6 +47,7 @@ class CircuitSide:
     @property
     def nodes(self) -> list[int]:
         """Units that vary among the images."""
+        # Constant units explain nothing: held at their means they are what they were
         return [int(unit) for unit in np.flatnonzero(np.ptp(self.activations, axis=0) > 0)]
 
 
@@ -60,7 +61,7 @@ class CircuitWish:
     """On which the class is seen most."""
     seeds: int = 3
     exact: bool = True
-    """Whether each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
+    """True if each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
 
 
 def find_target(model: RewritableModel, name: str) -> int:
@@ -70,6 +71,7 @@ def find_target(model: RewritableModel, name: str) -> int:
         raise RequestError(f"{model.name} knows no classes, so nothing of it rests on a circuit. Choose a classifier.")
     if name in classes.names:
         return classes.names.index(name)
+    # `isdigit` accepts digits of other scripts too
     if name.isascii() and name.isdigit() and int(name) < classes.units:
         return int(name)
     some = ", ".join(classes.names[:8])
@@ -79,31 +81,37 @@ def find_target(model: RewritableModel, name: str) -> int:
 def find_circuit(
     side: CircuitSide, below: CircuitSide | None, images: Sequence[Image], wish: CircuitWish, progress: Progress
 ) -> CircuitReport:
-    """The report on a class: `images` are those of the activations; `below` are the neurons, where units are latents.
+    """Return the report on a class: `images` are those of the activations; `below` are the neurons, where units are
+    latents.
 
     Raises RequestError where too few images are there, and what `progress` raises.
     """
     search = _CircuitSearch(side, images, wish, progress)
     beside = _CircuitSearch(below, images, wish, progress) if below else None
     own = side.model.outputs(images, side.layer)[:, wish.target].double().numpy()
+    # 1. The images that show the class most; stable, so that equal logits keep the order
     chosen = np.argsort(-own, kind="stable")[: wish.images]
     if len(chosen) < MIN_IMAGES:
         raise RequestError(f"{len(chosen)} images are too few: {MIN_IMAGES} are needed. Name a larger dataset.")
     shown = np.isin(np.arange(len(images)), chosen)
+    # A small layer gives the same size for several shares
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
     points: dict[str, list[list[CircuitPoint]]] = defaultdict(list)
     effects = []
     for seed in range(wish.seeds):
+        # 2. For each seed: one half chooses, the other measures
         choosing, measuring = _halve(chosen, seed)
         whole = search.measure_whole(measuring)
         found = search.find_effects(choosing, seed)
         effects.append(found)
         by_effect = rank_by_effect(side.nodes, found)
+        # Orders that are compared, each of all nodes
         orders = {
             "effect" if search.is_exact else "gradients": by_effect,
             "lift": search.order_by_lift(shown, measuring),
             "random": np.random.default_rng([seed, 46]).permutation(side.nodes).tolist(),
         }
+        # Beside exact effects, gradients show how good they are
         if search.is_exact:
             orders["gradients"] = rank_by_effect(side.nodes, search.find_gradients(choosing, seed))
         for method, order in orders.items():
@@ -114,6 +122,7 @@ def find_circuit(
         if beside:
             order = rank_by_effect(beside.side.nodes, beside.find_effects(choosing, seed))
             points["neurons"] += beside.measure(measuring, order, sizes, whole, f"neurons, seed {seed}")
+    # 3. Curves over the seeds
     curves = tuple(_summarise(method, sizes, some) for method, some in points.items() if some)
     return search.report(len(chosen), curves, np.mean(effects, axis=0), find_lift(side.activations, shown))
 
@@ -131,6 +140,7 @@ class _CircuitSearch:
         self._images = images
         self._wish = wish
         self._progress = progress
+        # Means over all images, also those that do not show the class
         means = PlaceMeans()
         side.model.outputs(images, side.layer, means.read)
         self._means = means.find(range(side.activations.shape[1]))
@@ -141,29 +151,30 @@ class _CircuitSearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each node is ablated by itself: of many nodes gradients alone tell."""
+        """True if each node is ablated by itself; of many nodes only gradients are computed."""
         return self._wish.exact and len(self.side.nodes) <= EXACT
 
     def find_effects(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
-        """Of each node, on the images that choose."""
+        """Return the effect of each node, on the images that choose."""
         if not self.is_exact:
             return self.find_gradients(choosing, seed)
         what = f"Ablating {self.side.model.name}, seed {seed}"
         return find_effects(self._read_logit(choosing), self.side.nodes, what, self._progress)
 
     def find_gradients(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
-        """The same to first order."""
+        """Return the same to first order."""
         what = f"Gradients of {self.side.model.name}, seed {seed}"
         return integrate_gradients(self._read_logit(choosing), what, self._progress)[self.side.nodes]
 
     def order_by_lift(self, shown: NDArray[np.bool_], measuring: Positions) -> list[int]:
-        """All nodes, by what is seen of the images but those that measure."""
+        """Rank all nodes, by the images that choose, not by those that measure."""
+        # Images that measure must not choose
         seen = np.ones(len(shown), bool)
         seen[measuring] = False
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
 
     def measure_whole(self, measuring: Positions) -> float:
-        """The mean logit with nothing held, the same at every layer and for latents and neurons."""
+        """Return the mean logit with nothing held, the same at every layer and for latents and neurons."""
         return self._read_logit(measuring).measure([])
 
     def measure(
@@ -175,19 +186,21 @@ class _CircuitSearch:
         what: str,
         model: RewritableModel | None = None,
     ) -> list[list[CircuitPoint]]:
-        """The curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the side's
-        place, and explains what that one says."""
+        """Return the curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the
+        side's place, and explains what that one says."""
         logit = self._read_logit(measuring, model)
         found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress, whole)
+        # A list, so that several seeds add up; empty where nothing changes the logit
         return [found] if found else []
 
     def report(
         self, images: int, curves: tuple[CircuitCurve, ...], effects: NDArray[np.float64], lift: NDArray[np.float64]
     ) -> CircuitReport:
-        """With the strongest members, by effect."""
+        """Return the report with the strongest members, by effect."""
         side, target = self.side, self._wish.target
         classes = find_classes(side.model)
         name = classes.names[target] if classes and target < len(classes.names) else str(target)
+        # In either direction: a member may also suppress the class
         strongest = np.argsort(-np.abs(effects), kind="stable")[:_MEMBERS]
         return CircuitReport(
             model=side.model.name,
@@ -205,7 +218,7 @@ class _CircuitSearch:
 
 
 def _summarise(method: str, sizes: Sequence[int], found: Sequence[Sequence[CircuitPoint]]) -> CircuitCurve:
-    """Over seeds, each of which has a point for each size."""
+    """Return the curve over seeds, each of which has a point for each size."""
     by_size = list(zip(*found, strict=True))
     return CircuitCurve(
         method,

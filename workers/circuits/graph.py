@@ -23,7 +23,7 @@ from workers.circuits.curves import is_near
 from workers.circuits.finding import find_target
 from workers.circuits.tracing import MemberTrace, Place, TracedImages
 from workers.errors import RequestError
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.metrics.intervals import estimate_gap, estimate_mean
 from workers.protocols import Dataset, Progress, Rewrite, find_classes
 from workers.record.circuit_graphs import CircuitGraphReport, GraphEdge, GraphNode, find_graph_problem
@@ -44,18 +44,21 @@ Rows = NDArray[np.bool_]
 def measure_graph(
     trace: MemberTrace, dataset: Dataset, positions: Sequence[int], target: str, batch_size: int, progress: Progress
 ) -> CircuitGraphReport:
-    """The graph over probe images, which are at these positions. `target` is the name or number of a class, or "": then
-    it is the class whose logit changes most on average when all members are held.
+    """Return the graph over probe images, which are at these positions. `target` is the name or number of a class, or
+    "": then it is the class whose logit changes most on average when all members are held.
 
     Raises RequestError for a class that is not there, too many members or too few images, and what `progress` raises.
     """
+    # 1. What cannot be measured is refused before a pass is run
     if problem := find_graph_problem(trace.members):
         raise RequestError(problem)
     if len(positions) < _MIN_IMAGES:
         raise RequestError(
             f"{len(positions)} probe images are too few: {_MIN_IMAGES} are needed. Name a larger dataset."
         )
+    # 2. Without a name the class is chosen by the measurement
     number = find_target(trace.network, target) if target else None
+    # 3. Classes alone leave nothing to hold
     if not trace.places:
         return CircuitGraphReport(
             why="All members are classes, the output itself, so nothing follows from holding one."
@@ -75,9 +78,12 @@ class _GraphMeasurement:
         self._progress = progress
         self._looked = list(positions)
         means = {place: PlaceMeans() for place in trace.places}
+        # 1. One pass over the probe images reads the members and the means of all units
         seen = self._run("Reading the members", {place: each.read for place, each in means.items()}, self._looked)
         self._means = {place: each.find(range(trace.count_units(place))) for place, each in means.items()}
+        # By `ptp`, since the deviation of equal numbers may be a rounding above 0
         self._spread = np.where(np.ptp(seen.activations, axis=0) > 0, seen.activations.std(axis=0), 0.0)
+        # 2. The images on which the circuit is most active, in the order of the dataset
         chosen = sorted(np.argsort(-sum_activity(seen.activations), kind="stable")[:MAX_IMAGES])
         self._chosen = [self._looked[at] for at in chosen]
         self._is_active = seen.activations[chosen] > seen.activations.mean(axis=0)
@@ -86,17 +92,21 @@ class _GraphMeasurement:
         self._own = self._run("Reading the most active images", {}, self._chosen)
 
     def measure(self, number: int | None) -> CircuitGraphReport:
-        """With this class, or the one that is moved most."""
+        """Return the report with this class, or the one that is moved most."""
         places = self._trace.places
+        # 1. All members held at once: for the choice of the class, and what the circuit gives together
         off = self._run("Holding all members", self._hold_members(places), self._chosen).outputs
         was_chosen = number is None
         classes = find_classes(self._trace.network)
         if classes is None:
             logit, fallen = _NO_CLASS, _NO_CLASS
         else:
+            # In either direction: a circuit may also suppress a class
             number = int(np.abs((self._own.outputs - off).mean(0)).argmax()) if number is None else number
             logit, fallen = estimate_mean(self._own.outputs[:, number]), self._estimate_fall(off, number)
+        # 2. Each member by itself
         nodes, edges = self._measure_members(number)
+        # 3. The circuit against all other units of its layers
         faithfulness, completeness = self._explain(off, number)
         names = classes.names if classes else ()
         return CircuitGraphReport(
@@ -114,9 +124,10 @@ class _GraphMeasurement:
         )
 
     def _measure_members(self, number: int | None) -> tuple[list[GraphNode], list[GraphEdge]]:
-        """Each member held by itself."""
+        """Return each member held by itself."""
         nodes, edges = [], []
         for at, member in enumerate(self._trace.members):
+            # A constant member has no edge that could be measured, but stays in the graph
             place, is_constant = (member.model, member.layer), not self._spread[at]
             about = (member.model, member.layer, member.unit)
             if not self._trace.can_hold(member):
@@ -124,6 +135,7 @@ class _GraphMeasurement:
                 continue
             what = f"Holding member {at + 1} of {len(self._trace.members)}"
             held = self._run(what, self._hold_members({place: [at]}), self._chosen)
+            # Only where the member itself is active: see the module
             rows = self._is_active[:, at]
             effect = _NO_CLASS if number is None else self._estimate_fall(held.outputs, number, rows)
             nodes.append(GraphNode(*about, effect, self._means[place][member.unit], is_constant))
@@ -131,8 +143,9 @@ class _GraphMeasurement:
         return nodes, edges
 
     def _list_later(self, at: int) -> list[int]:
-        """Members of later layers that vary."""
+        """Return the members of later layers that vary."""
         ranks = [self._trace.rank(each) for each in self._trace.members]
+        # In the same layer, a member cannot change another
         return [later for later, rank in enumerate(ranks) if rank > ranks[at] and self._spread[later]]
 
     def _estimate_fall(self, outputs: Floats, number: int, rows: Rows | None = None) -> Estimate:
@@ -141,19 +154,22 @@ class _GraphMeasurement:
 
     def _estimate_edge(self, held: TracedImages, later: int, rows: Rows) -> Estimate:
         fallen = _drop_rounding(self._own.activations[:, later], held.activations[:, later])
+        # In deviations of the later one, so that edges into different layers compare
         return _estimate(fallen[rows] / self._spread[later])
 
     def _explain(self, off: Floats, number: int | None) -> tuple[Estimate, Estimate]:
-        """Faithfulness and completeness, as `curves` defines them, with an interval over images."""
+        """Return faithfulness and completeness, as `curves` defines them, with an interval over images."""
         if number is None:
             return _NO_CLASS, _NO_CLASS
         layers = [layer for _, layer in self._trace.places]
+        # A latent is made of the units below it
         if len(layers) > len(set(layers)):
             why = Estimate(why="units and latents of one layer are members, and neither are apart from the other")
             return why, why
         every = {place: range(self._trace.count_units(place)) for place in self._trace.places}
         members = {place: {self._trace.members[at].unit for at in some} for place, some in self._trace.places.items()}
         others = {place: [unit for unit in units if unit not in members[place]] for place, units in every.items()}
+        # M, 0 and C of `CircuitGraphReport.faithfulness`
         whole = self._own.outputs[:, number]
         nothing = self._run("Holding all units", self._hold(every), self._chosen).outputs[:, number]
         alone = self._run("Holding all others", self._hold(others), self._chosen).outputs[:, number]
@@ -174,15 +190,17 @@ class _GraphMeasurement:
         return {
             place: scale_units(some, 0.0, [self._means[place][unit] for unit in some])
             for place, some in units.items()
+            # A rewrite of no unit would only cost time
             if len(some)
         }
 
     def _run(self, what: str, changes: Mapping[Place, Rewrite], positions: Sequence[int]) -> TracedImages:
-        """Batch after batch."""
+        """Trace the images batch after batch."""
         parts = []
         for start in range(0, len(positions), self._batch_size):
             self._progress(what, start, len(positions))
-            images = in_parallel(lambda at: self._dataset[at].image, positions[start : start + self._batch_size])
+            # Decoding images is slow in one thread
+            images = map_in_parallel(lambda at: self._dataset[at].image, positions[start : start + self._batch_size])
             parts.append(self._trace.run(images, changes))
         self._progress(what, len(positions), len(positions))
         return TracedImages(
@@ -197,4 +215,5 @@ def _estimate(values: Floats) -> Estimate:
 def _drop_rounding(own: Floats, held: Floats) -> Floats:
     """Return what was lost, own - held; rounding counts as 0."""
     lost = own - held
+    # The smallest number guards against an output that is 0 everywhere
     return np.where(np.abs(lost) <= _ROUNDING * max(float(np.abs(own).max()), 1e-30), 0.0, lost)

@@ -18,7 +18,7 @@ UNITS, SIDE = 48, 2
 Rule = Literal["sum", "and", "or"]
 RULES: Mapping[Rule, str] = {"sum": "sum", "and": "least", "or": "greatest"}
 """How the logit follows from its members."""
-_IMAGES, _SHOWN = 300, 60
+_IMAGES, _SEARCHED = 300, 60
 """Images that are looked at, and of these the ones on which the class is seen most."""
 
 
@@ -51,18 +51,21 @@ class PlantedModel:
             maps = self._draw(images)
             read = (rewrite(maps) if rewrite else maps)[:, self.members].mean((2, 3))
             found = {"sum": read.sum(1), "and": read.amin(1), "or": read.amax(1)}[self._rule]
+            # A second class that is always 0, beside which the logit is below 0 without a cause
             return torch.stack([found - 1, torch.zeros_like(found)], 1)
 
     def activations(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """(images, units)"""
+        """Return activations (images, units)."""
         return self._draw(images).amax((2, 3)).numpy()
 
     def _draw(self, images: Sequence[Image.Image]) -> Tensor:
-        """(batch, units, side, side)"""
+        """Return maps (batch, units, side, side)."""
         found = torch.zeros(len(images), UNITS, SIDE, SIDE)
         for at, image in enumerate(images):
+            # Red and green hold the number of the image: 16 bits
             red, green, _ = np.asarray(image)[0, 0].tolist()
             rng = np.random.default_rng([red, green])
+            # Noise below 0.3, so that members stand out by 1 and more
             found[at] = torch.from_numpy(rng.random((UNITS, SIDE, SIDE)) * 0.3)
             if rng.random() < 0.2:
                 for unit in [*self.members, *self.followers]:
@@ -75,7 +78,8 @@ def number_images(count: int) -> list[Image.Image]:
 
 
 def plant(seed: int, rule: Rule) -> PlantedModel:
-    """3 to 6 members and as many followers, drawn by a seed."""
+    """Plant 3 to 6 members and as many followers, drawn by a seed."""
+    # 44, 45 and 46 keep the draws of this room apart for one seed
     rng = np.random.default_rng([seed, 44])
     size = int(rng.integers(3, 7))
     drawn = rng.permutation(UNITS)[: 2 * size].tolist()
@@ -84,7 +88,7 @@ def plant(seed: int, rule: Rule) -> PlantedModel:
 
 @dataclass(frozen=True)
 class PlantedFind:
-    """What was found of a planted circuit, among as many of the strongest units as it has members."""
+    """The members found of a planted circuit, among as many of the strongest units as it has members."""
 
     members: int
     """Planted."""
@@ -98,6 +102,7 @@ def search_planted(model: PlantedModel, progress: Progress) -> PlantedFind:
     """Look for the circuit by exact ablation, as in a network. Raises what `progress` raises."""
     images = number_images(_IMAGES)
     side = CircuitSide(model, "mid", model.activations(images))
-    report = find_circuit(side, None, images, CircuitWish(target=0, images=_SHOWN, seeds=1), progress)
+    report = find_circuit(side, None, images, CircuitWish(target=0, images=_SEARCHED, seeds=1), progress)
+    # As many as there are members: more would find them all
     taken = {each.unit for each in report.members[: len(model.members)]}
     return PlantedFind(len(model.members), len(taken & set(model.members)), len(taken & set(model.followers)))

@@ -1,8 +1,4 @@
-"""Run a network over images while some units of a circuit's layers are changed and its members are read.
-
-One pass does both: a member is read where its layer is computed, after the changes there and before. Latents of a layer
-come before its own units, so held units stay held whatever latents write.
-"""
+"""Run a network over images while some units of a circuit's layers are changed and its members are read."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class TracedImages:
-    """What the network made of some images."""
+    """The outputs and maps of the network for some images."""
 
     outputs: NDArray[np.float64]
     """(images, outputs)"""
@@ -52,9 +48,11 @@ class MemberTrace:
         self.members = members
         self._overlays = overlays
         infos = list(network.layers())
+        # The order of the layers is that of computation
         self._ranks = {info.name: rank for rank, info in enumerate(infos)}
         self._infos: dict[Place, LayerInfo] = {(network.name, info.name): info for info in infos}
         for key, model in overlays.items():
+            # Latents count as units of the layer that they are laid over
             self._infos |= {(key, info.name): info for info in model.layers()}
         for each in members:
             self._check(each)
@@ -70,11 +68,11 @@ class MemberTrace:
             )
 
     def rank(self, member: CircuitMember) -> int:
-        """Place of its layer in the network; a latent's is that of the layer that it is read off."""
+        """Return the place of its layer in the network; a latent's is that of the layer below it."""
         return self._ranks[member.layer]
 
     def can_hold(self, member: CircuitMember) -> bool:
-        """Classes are the output itself, so that nothing follows from holding them."""
+        """True if the layer holds classes: these are the output itself, so nothing follows from holding them."""
         return self._infos[member.model, member.layer].kind != "logit"
 
     def count_units(self, place: Place) -> int:
@@ -90,7 +88,8 @@ class MemberTrace:
         return found
 
     def run(self, images: Sequence[Image], changes: Mapping[Place, Rewrite]) -> TracedImages:
-        """One pass, with the maps of some of `places` rewritten; at least one image."""
+        """Run one pass, with the maps of some of `places` rewritten; at least one image."""
+        # Read once: it is computed anew at each access
         places = self.places
         read: dict[Place, list[Tensor]] = {place: [] for place in places}
         by_layer: dict[str, list[Rewrite]] = {}
@@ -100,13 +99,16 @@ class MemberTrace:
                 units = [self.members[at].unit for at in places[place]]
                 rewrite = _watch(units, changes.get(place), read[place])
                 if place[0] in self._overlays:
+                    # The overlay turns the rewrite of its latents into one of the layer below
                     rewrite = stack.enter_context(cast("OverlaidModel", self._overlays[place[0]]).lift(rewrite))
+                # Latents of a layer come before its own units, so held units stay held whatever latents write.
                 by_layer.setdefault(place[1], []).append(rewrite)
             chains = {layer: _chain(some) for layer, some in by_layer.items()}
             outputs = self.network.trace(images, chains).double().cpu().numpy()
         activations = np.empty((len(images), len(self.members)))
         for place, some in places.items():
             activations[:, some] = torch.cat(read[place]).double().numpy()
+        # Classes are read from the output: they are in no rewritten layer
         for at, each in enumerate(self.members):
             if not self.can_hold(each):
                 activations[:, at] = outputs[:, each.unit]
@@ -114,10 +116,11 @@ class MemberTrace:
 
 
 def _watch(units: Sequence[int], change: Rewrite | None, found: list[Tensor]) -> Rewrite:
-    """A rewrite that makes the change, then keeps what these units are."""
+    """Return a rewrite that makes the change, then keeps what these units are."""
 
     def rewrite(maps: Tensor) -> Tensor:
         changed = change(maps) if change else maps
+        # After the changes there and before, so that one pass changes and reads.
         found.append(changed[:, list(units)].amax((2, 3)).cpu())
         return changed
 
@@ -125,5 +128,5 @@ def _watch(units: Sequence[int], change: Rewrite | None, found: list[Tensor]) ->
 
 
 def _chain(rewrites: Sequence[Callable[[Tensor], Tensor]]) -> Rewrite:
-    """One after the other."""
+    """Return a rewrite that makes one after the other."""
     return lambda maps: reduce(lambda found, rewrite: rewrite(found), rewrites, maps)

@@ -1,4 +1,4 @@
-"""Exemplars that others have published, as MAIA's authors did: a folder for each layer, with
+"""Exemplars that others have published, as MAIA's authors did. One folder for each layer holds:
 
     images.npy       uint8 (units, k, 3, height, width) or (units, k, height, width, 3)
     activations.csv  a row for each unit, k numbers
@@ -6,8 +6,8 @@
     thresholds.csv   the activation above which a unit's map is bright, a number for each unit; optional
 
 "published:PATH" is such a folder, named after its layer, or any folder above that holds each layer once, as
-exemplars/resnet152/imagenet/layer4 of MAIA's archive lies below exemplars/resnet152. Its images
-are the dataset; what units they belong to, the exemplar index takes from `published`. Loaded through the registry.
+exemplars/resnet152/imagenet/layer4 of MAIA's archive lies below exemplars/resnet152. The exemplar index takes from
+`published` which units the images belong to. Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -58,25 +58,27 @@ class PublishedExemplarDataset:
         self.name = f"published {root.name}"
         self._layers: list[_LayerFolder] = []
         for folder in _layers(root):
+            # Layers are found by name, so two of one name cannot be told apart.
             if any(each.name == folder.name for each in self._layers):
                 raise MissingPart(f"{root} holds the layer {folder.name} twice. Name the folder of one model.")
             self._layers.append(_LayerFolder(folder))
         self._ends = list(accumulate(each.images.shape[0] * each.images.shape[1] for each in self._layers))
         digest = hashlib.sha256("\n".join(each.stamp for each in self._layers).encode())
+        # The files are too large to hash, so size and time stand for them.
         self.revision = digest.hexdigest()[:12]
 
     def __len__(self) -> int:
         return self._ends[-1]
 
     def __getitem__(self, index: int) -> Picture:
-        """The image at a position: layer by layer, unit by unit, as published. Raises IndexError."""
+        """Return the image at a position: layer by layer, unit by unit, as published. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(f"There is no image {index}: they are numbered 0 to {len(self) - 1}.")
         layer, unit, rank = self._place(index)
         return Picture(Image.fromarray(np.ascontiguousarray(layer.images[unit, rank])))
 
     def source(self, index: int) -> str:
-        """What to call the image."""
+        """Return what to call the image."""
         layer, unit, rank = self._place(index)
         return f"{layer.name}, unit {unit}, exemplar {rank}"
 
@@ -86,15 +88,16 @@ class PublishedExemplarDataset:
         return [each.name for each in self._layers]
 
     def layer_of(self, index: int) -> str:
-        """The layer whose exemplar is at a position."""
+        """Return the layer whose exemplar is at a position."""
         return self._place(index)[0].name
 
     def mask(self, index: int) -> NDArray[np.bool_] | None:
-        """The published mask of the image at a position, (height, width) of its own; None if there is none."""
+        """Return the published mask of the image at a position, of any (height, width); None if there is none."""
         layer, unit, rank = self._place(index)
         if layer.masks is None:
             return None
         found = np.asarray(layer.masks[unit, rank])
+        # Releases have an axis of length 1 in different places.
         lit: NDArray[np.bool_] = found.reshape([side for side in found.shape if side > 1] or [1]) > 0
         return lit if lit.ndim == 2 else None
 
@@ -106,7 +109,9 @@ class PublishedExemplarDataset:
         at = names.index(layer)
         found = self._layers[at]
         units, size = found.activations.shape
+        # Positions run on from the layers before.
         positions = np.arange(units * size).reshape(units, size) + (self._ends[at - 1] if at else 0)
+        # Stable: of equal activations the published order stays.
         order = np.argsort(-found.activations, axis=1, kind="stable")
         best, where = (np.take_along_axis(each, order, 1).T for each in (found.activations, positions))
         return PublishedLayer(best, where, found.thresholds)
@@ -120,7 +125,7 @@ class PublishedExemplarDataset:
 
 @dataclass(frozen=True)
 class _LayerFolder:
-    """One published layer; files are checked when they are first read, the images' when it is made."""
+    """One published layer. The images' file is checked when it is made, the others when they are first read."""
 
     folder: Path
 
@@ -153,7 +158,7 @@ class _LayerFolder:
 
     @property
     def stamp(self) -> str:
-        """Changes whenever a file does."""
+        """A text that changes whenever a file does."""
         states = [(each.name, each.stat()) for each in sorted(self.folder.glob("*.[nc][ps][yv]"))]
         return f"{self.name}: " + ", ".join(f"{name} {at.st_size} {at.st_mtime_ns}" for name, at in states)
 
@@ -162,6 +167,7 @@ class _LayerFolder:
         """(units, k, height, width, 3), read from the disk as they are needed."""
         path = self.folder / "images.npy"
         found = _array(path)
+        # MAIA's authors put the colours first, others last.
         if found.ndim == 5 and found.shape[2] == 3 and found.shape[4] != 3:
             found = found.transpose(0, 1, 3, 4, 2)
         fits = found.ndim == 5 and found.shape[4] == 3 and found.size and found.dtype == np.uint8
@@ -192,21 +198,23 @@ class _LayerFolder:
 
 
 def _layers(root: Path) -> list[Path]:
-    """Folders with images, by name: the folder itself, or those below it."""
+    """Return folders with images, by name: the folder itself, or those below it."""
     places = [found for depth in range(DEPTH + 1) for found in root.glob("*/" * depth + "images.npy")]
+    # Sorted, so that positions stay the same on every disk.
     return sorted({found.parent for found in places}, key=lambda folder: (folder.name, str(folder)))
 
 
 def _array(path: Path) -> NDArray[Any]:
-    """An array in a file, left on the disk. Raises MissingPart if it is damaged or holds objects."""
+    """Return an array in a file, left on the disk. Raises MissingPart if it is damaged or holds objects."""
     try:
+        # Left on the disk: the images of a layer may take gigabytes. Pickled objects are refused.
         return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise MissingPart(f"{path} is no array that can be read ({error}). Fetch it again.") from error
 
 
 def _numbers(path: Path) -> NDArray[np.float64]:
-    """The table in a CSV file, (rows, numbers). Raises MissingPart if it holds anything but finite numbers."""
+    """Return the table in a CSV file, (rows, numbers). Raises MissingPart if it holds anything but finite numbers."""
     try:
         lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
         found = np.array([[float(cell) for cell in line.split(",")] for line in lines], dtype=np.float64)

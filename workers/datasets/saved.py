@@ -1,7 +1,7 @@
 """An image dataset saved by the library `datasets` (`save_to_disk`): "saved:PATH", "saved:PATH#SPLIT", or, where there
 are several columns of images, "saved:PATH#SPLIT/COLUMN", of the usual split "saved:PATH#/COLUMN".
 
-Images are decoded here: the library would decode anything of any size. Loaded through the registry.
+Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -35,10 +35,8 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> SavedImages:
-    """The dataset.
-
-    Raises MissingPart if it is none, is damaged, has no images, or several columns of them of which none is named;
-    UnknownName for a wrong split or column.
+    """Load the dataset. Raises MissingPart if it is missing, damaged, without images, or of several columns without a
+    name; UnknownName for a wrong split or column.
     """
     if message := missing(settings, path):
         raise MissingPart(message)
@@ -48,6 +46,7 @@ def load(settings: LabSettings, path: str) -> SavedImages:
     except Exception as error:
         raise MissingPart(f"The dataset {str(folder)!r} cannot be opened ({error}). Save it again.") from error
     if isinstance(found, datasets.DatasetDict):
+        # The split that exists in nearly every dataset.
         split = split or ("train" if "train" in found else next(iter(found)))
         if split not in found:
             raise UnknownName(f"{str(folder)!r} has no split {split!r}. Choose one of: {', '.join(found)}.")
@@ -64,6 +63,7 @@ class SavedImages:
     def __init__(self, name: str, table: Any, column: str, limit: int = 0) -> None:
         self.name = name
         self._column = column
+        # Not decoded by the library, which would decode an image of any size.
         self._table = table.with_format(None).cast_column(column, datasets.Image(decode=False))
         self._labels = next(iter(_columns(table, datasets.ClassLabel)), "")
         self.classes: tuple[str, ...] = tuple(table.features[self._labels].names) if self._labels else ()
@@ -71,6 +71,7 @@ class SavedImages:
         self._length = min(limit or len(table), len(table))
         limited = "" if self._length == len(table) else f"-{self._length}"
         chosen = f"-{column}" if len(_columns(table, datasets.Image)) > 1 else ""
+        # The fingerprint becomes part of file names.
         fingerprint = re.sub(r"[^0-9A-Za-z]", "", table._fingerprint)[:32]
         self.revision = f"{fingerprint}-{table.split or 'all'}{chosen}{limited}"
 
@@ -78,7 +79,7 @@ class SavedImages:
         return self._length
 
     def __getitem__(self, index: int) -> Picture:
-        """The image at a position, reduced as `decoding.decode_file` says. Raises BrokenImage, IndexError."""
+        """Return the image at a position, reduced as `decoding.decode_file` says. Raises BrokenImage, IndexError."""
         row = self._row(index, self._column)
         if not row or not row["bytes"]:
             raise BrokenImage(f"{self.source(index)}: the dataset holds no image there, at most the path of one.")
@@ -88,7 +89,8 @@ class SavedImages:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
 
     def count(self) -> int:
-        """Rows that hold an image, not the path of one alone. Raises MissingPart where there are none."""
+        """Count the rows that hold an image, not the path of one alone. Raises MissingPart if there are none."""
+        # Read as Arrow, so that no image is decoded or even copied.
         rows = self._table.select_columns(self._column).with_format("arrow")[: self._length][self._column]
         if found := self._length - pyarrow.compute.struct_field(rows, "bytes").null_count:
             return found
@@ -98,26 +100,27 @@ class SavedImages:
         )
 
     def label(self, index: int) -> int | None:
-        """The label, as a position in `classes`; None if it has none."""
+        """Return the label, as a position in `classes`; None if it has none."""
         return self._row(index, self._labels) if self._labels else None
 
     def source(self, index: int) -> str:
-        """What to call the image."""
+        """Return what to call the image."""
         return f"row {index}"
 
     def _row(self, index: int, column: str) -> Any:
         if not 0 <= index < self._length:
             raise IndexError(f"There is no row {index}: they are numbered 0 to {self._length - 1}.")
+        # Only this column is read: others may hold megabytes.
         return self._table.select_columns(column)[index][column]
 
 
 def _columns(table: Any, kind: type) -> list[str]:
-    """The columns whose feature is of a kind."""
+    """Return the columns whose feature is of a kind."""
     return [name for name, feature in table.features.items() if isinstance(feature, kind)]
 
 
 def _choose_column(table: Any, column: str, path: str) -> str:
-    """The named column of images, or the only one; `path` is what names the table."""
+    """Return the named column of images, or the only one; `path` is what names the table."""
     there = _columns(table, datasets.Image)
     if not there:
         raise MissingPart(f"{path.rstrip('#')!r} has no column of images, only: {', '.join(table.column_names)}.")
@@ -130,7 +133,7 @@ def _choose_column(table: Any, column: str, path: str) -> str:
 
 
 def _split_path(path: str) -> tuple[Path, str, str]:
-    """Folder, split and column; a folder may have a # in its name."""
+    """Return folder, split and column; a folder may have a # in its name."""
     folder, _, chosen = path.rpartition("#")
     if not folder or Path(os.path.expanduser(path)).is_dir():
         folder, chosen = path, ""

@@ -1,9 +1,8 @@
-"""Spawrious (Lynch et al. 2023): four dogs, each nearly always in a place of its own in training; CC BY 4.0.
+"""Spawrious (Lynch et al. 2023): four dogs, each nearly always in its own place in training; CC BY 4.0.
 
-A folder `spawrious224` (or whatever unpacking the archive left, or that which holds it) with
-`{0,1}/<place>/<dog>/*.png`, 3,168 pictures each. The one-to-one challenges: in environment 0 a dog is in its place on
-97 % of its pictures, in environment 1 on 87 %, the rest in a filler that all share; the test moves each dog to a place
-of another. Files are taken in the order of their names, so that a part is always the same one. Loaded through the
+A folder `spawrious224` (or the unpacked archive, or the folder around it) with `{0,1}/<place>/<dog>/*.png`, 3,168
+pictures each. The one-to-one challenges: in environment 0 a dog is in its place on 97 % of its pictures, in environment
+1 on 87 %, the rest in a filler that all share; the test moves each dog to a place of another. Loaded through the
 registry as "spawrious:FOLDER:easy:seed-0:validation".
 """
 
@@ -34,9 +33,7 @@ CHALLENGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 }
 """One-to-one challenge -> the places of `DOGS` in training, those in the test, the filler."""
 _KEPT = 40
-"""Pictures of each dog in each place, the last of each environment by name, reserved for the balanced split: neither
-training nor test has them. An eighth in small folders.
-"""
+"""Pictures of each dog in each place that are reserved for the balanced split; an eighth in small folders."""
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
@@ -53,7 +50,7 @@ def load(settings: LabSettings, name: str) -> SpawriousSplit:
 
 
 def _find_root(folder: Path) -> Path:
-    """The folder that holds the environments: this one, or the one in it. Raises MissingPart, saying what is there."""
+    """Return the folder that holds the environments: this one, or the one in it. Raises MissingPart."""
     if not folder.is_dir():
         raise MissingPart(f"There is no folder {str(folder)!r}. Name the one that Spawrious was unpacked to.")
     inside = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
@@ -77,11 +74,14 @@ class SpawriousSplit:
     """As in MAIA's appendix F; starting from nothing it takes more, or a file of weights."""
 
     def __init__(self, name: str, root: Path, challenge: str, seed: int, split: GroupSplit, most: int = 0) -> None:
+        # The split without its folder, whose place says nothing of the images.
         self.name = f"spawrious:{root.name}:{name.rpartition(f':{challenge}:')[2]}:{challenge}"
         own, moved, filler = CHALLENGES[challenge]
         self.grounds: Sequence[str] = tuple(dict.fromkeys((*own, filler, *moved)))
         rows = _list_rows(root, own, moved, filler, split)
+        # The balanced split and the test are used whole, so their order does not matter.
         if split != "balanced":
+            # Training and validation are two parts of one order, so they must be shuffled alike.
             random.Random(f"spawrious {challenge} {seed} {split in ('train', 'validation')}").shuffle(rows)
         cut = len(rows) * 9 // 10
         rows = rows[:cut] if split == "train" else rows[cut:] if split == "validation" else rows
@@ -95,14 +95,14 @@ class SpawriousSplit:
         return len(self._files)
 
     def __getitem__(self, index: int) -> Picture:
-        """The picture. Raises IndexError outside 0 … length - 1, BrokenImage for a file that is no image."""
+        """Return the picture. Raises IndexError outside 0 … length - 1, BrokenImage for a file that is no image."""
         if not 0 <= index < len(self):
             raise IndexError(f"{self.name} has no image {index}: they are numbered 0 to {len(self) - 1}.")
         with self._files[index].open("rb") as file:
             return Picture(decode_file(file))
 
     def source(self, index: int) -> str:
-        """Environment, place, dog and file."""
+        """Return environment, place, dog and file."""
         return "/".join(self._files[index].parts[-4:])
 
 
@@ -117,6 +117,7 @@ def _list_rows(root: Path, own: Sequence[str], moved: Sequence[str], filler: str
         for share, environment in zip(SHARES, ENVIRONMENTS, strict=True):
             if split == "test":
                 files = _files(root, environment, moved[dog], name)
+                # The last files by name belong to the balanced split: neither training nor test has them.
                 rows += [(path, dog, places.index(moved[dog])) for path in files[: -_count_kept(files)]]
             elif split == "balanced":
                 for ground, place in enumerate(own):
@@ -124,8 +125,10 @@ def _list_rows(root: Path, own: Sequence[str], moved: Sequence[str], filler: str
                     rows += [(path, dog, ground) for path in files[-_count_kept(files) :]]
             else:
                 files = _files(root, environment, own[dog], name)
+                # Never more than what the balanced split leaves.
                 kept = min(int(share * len(files)), len(files) - _count_kept(files))
                 rows += [(path, dog, dog) for path in files[:kept]]
+                # The filler makes up the rest, so that both environments have as many pictures of each dog.
                 others = _files(root, environment, filler, name)[: len(files) - int(share * len(files))]
                 rows += [(path, dog, len(own)) for path in others]
     return rows
@@ -137,8 +140,9 @@ def _count_kept(files: Sequence[Path]) -> int:
 
 @cache
 def _files(root: Path, environment: str, place: str, dog: str) -> tuple[Path, ...]:
-    """The pictures of a dog in a place, by name. Raises MissingPart if there are none."""
+    """Return the pictures of a dog in a place, by name. Raises MissingPart if there are none."""
     folder = root / environment / place / dog
+    # By name, so that a part is always the same one.
     found = sorted(folder.glob("*")) if folder.is_dir() else []
     pictures = tuple(path for path in found if path.suffix.lower() in _SUFFIXES)
     if not pictures:

@@ -30,6 +30,7 @@ class Range:
     def draw(self, rng: random.Random) -> float | int:
         value = round(self.low + (self.high - self.low) * rng.random(), self.digits)
         value = -value if self.signed and rng.random() < 0.5 else value
+        # Without decimals a whole number, so that the code says 3 and not 3.0
         return value if self.digits else int(value)
 
 
@@ -71,23 +72,25 @@ def draw_one(values: tuple[Any, ...], rng: random.Random) -> Any:
 def draw_atom(atoms: tuple[Atom, ...], rng: random.Random) -> DrawnAtom:
     """Choose an atom and its parameters."""
     atom = draw_one(atoms, rng)
-    return _fill_in(atom, {name: choice.draw(rng) for name, choice in atom.parameters.items()})
+    return _fill_atom(atom, {name: choice.draw(rng) for name, choice in atom.parameters.items()})
 
 
 def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
-    """Every atom with every choice of its parameters. Raises TypeError for an atom whose parameters are no `OneOf`."""
+    """Return every atom with every choice of its parameters. Raises TypeError for an atom whose parameters are no
+    `OneOf`."""
     found = []
     for atom in atoms:
         if not all(isinstance(choice, OneOf) for choice in atom.parameters.values()):
             raise TypeError(f"The parameters of {atom.name!r} cannot be listed.")
         values = itertools.product(*(choice.values for choice in atom.parameters.values() if isinstance(choice, OneOf)))
-        found += [_fill_in(atom, dict(zip(atom.parameters, each, strict=True))) for each in values]
+        found += [_fill_atom(atom, dict(zip(atom.parameters, each, strict=True))) for each in values]
     return found
 
 
-def _fill_in(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
+def _fill_atom(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
+    # `repr` puts texts in quotation marks and keeps all digits of floats
     code = Template(atom.code).substitute({name: repr(value) for name, value in values.items()})
-    return DrawnAtom(atom.name, Template(atom.words).substitute(values), _tidy(code))
+    return DrawnAtom(atom.name, Template(atom.words).substitute(values), _simplify_signs(code))
 
 
 def compile_function(code: str) -> Callable[[Any], Any]:
@@ -107,6 +110,6 @@ def compute(function: Callable[[float], float], x: float) -> float:
         return math.inf
 
 
-def _tidy(code: str) -> str:
+def _simplify_signs(code: str) -> str:
     """Write "+ -2" as "- 2" and "- -2" as "+ 2", which is the same number."""
     return re.sub(r"- -(?=\d)", "+ ", re.sub(r"\+ -(?=\d)", "- ", code))

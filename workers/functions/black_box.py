@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workers.errors import ToolMisuse
 
+# Only for types: the module imports torch
 if TYPE_CHECKING:
     from workers.functions.words.triplets import Triplet
 
@@ -37,14 +38,14 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
+    """The noise added to each answer: normal with sd 1, uniform within ±1 or Poisson with a mean of 1."""
 
     kind: NoiseKind
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a function really is. Callers hide it until the agent has answered."""
+    """The truth about a function. Callers hide it until the agent has answered."""
 
     code: str
     """Python with `def f(x)` last: what the function computes, without noise. Published code is as it was published,
@@ -110,7 +111,7 @@ class FunctionModel(Protocol):
     """A model whose units are functions: a layer is a family."""
 
     def open(self, layer: str, number: int) -> BlackBox:
-        """The function. Raises UnknownName; MissingPart where something is not here that it needs."""
+        """Return the function. Raises UnknownName; MissingPart where something is not here that it needs."""
 
     def find_trouble(self, layer: str, number: int) -> str:
         """Say why the function cannot be called and scored, with the remedy if there is one; "" if it can."""
@@ -121,6 +122,7 @@ class FunctionModel(Protocol):
 
 def check_count(inputs: Any, wanted: str) -> None:
     """Raise ToolMisuse unless `inputs` is a list or tuple of 1 to 1,000 things; `wanted` says of what."""
+    # A text is a sequence too, and would be taken apart into characters
     if isinstance(inputs, str | bytes) or not isinstance(inputs, list | tuple):
         raise ToolMisuse(f"The inputs are {type(inputs).__name__}: give a list of {wanted}.")
     if not 1 <= len(inputs) <= MAX_INPUTS:
@@ -128,7 +130,7 @@ def check_count(inputs: Any, wanted: str) -> None:
 
 
 def check_texts(inputs: Any, wanted: str, most_chars: int) -> Sequence[str]:
-    """The inputs, printable texts of at most so many characters; `wanted` says so. Raises ToolMisuse."""
+    """Return the inputs, printable texts of at most so many characters; `wanted` says so. Raises ToolMisuse."""
     check_count(inputs, wanted)
     for place, text in enumerate(inputs):
         if not isinstance(text, str):
@@ -143,5 +145,6 @@ def check_texts(inputs: Any, wanted: str, most_chars: int) -> Sequence[str]:
 
 def seed_noise(key: str, number: int, inputs: Sequence[Any]) -> random.Random:
     """Return the source of noise for one call."""
+    # A digest, because `hash` of a text changes from process to process
     digest = hashlib.sha256(repr((key, number, list(inputs))).encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))

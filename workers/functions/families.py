@@ -1,4 +1,4 @@
-"""Opens a function by its key."""
+"""Open a function by its key."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def open_function(key: str, find_nearness: FindNearness = load_sentences) -> Bla
     """Return the function of a key such as "numeric:17". Raises UnknownName; MissingPart where it compares words and
     nothing here can."""
     family, _, seed = key.partition(":")
+    # `isdigit` also accepts digits of other scripts; 18 digits fit into 64 bits
     if family not in FAMILIES or not (seed.isascii() and seed.isdigit() and len(seed) <= 18):
         wanted = " or ".join(f"{name}:17" for name in FAMILIES)
         raise UnknownName(f"There is no function {key[:60]!r}: give a family and a whole number, such as {wanted}.")

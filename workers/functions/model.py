@@ -16,6 +16,7 @@ from workers.protocols import LabSettings, LayerInfo
 from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
+    # Only for types: importing torch takes seconds, and functions do not need it
     import torch
     from PIL.Image import Image
 
@@ -31,17 +32,17 @@ class FunctionCollection:
 
     name = "functions"
     revision = "2"
-    """Changes whenever a key stands for another function, or there is another family."""
+    """A text that changes if a key gives another function, or there is another family."""
 
     def __init__(self, find_nearness: FindNearness = load_sentences) -> None:
         self._find_nearness = find_nearness
 
     def open(self, layer: str, number: int) -> BlackBox:
-        """The function of a seed, also of one that no unit has."""
+        """Return the function of a seed, also of one that no unit has."""
         return open_function(f"{layer}:{number}", self._find_nearness)
 
     def find_trouble(self, layer: str, number: int) -> str:
-        """What is missing where words are compared; "" if nothing is."""
+        """Return what is missing where words are compared; "" if nothing is."""
         try:
             self.open(layer, number)
         except MissingPart as missing:

@@ -25,6 +25,7 @@ SCORED_POINTS = tuple(i + 0.5 for i in range(-EDGE, EDGE))
 HINTS = tuple(range(-EDGE, EDGE + 1, 32))
 
 _COMPOSED_SHARE = 0.15
+# The shares of the published benchmark
 _VARIANTS: tuple[tuple[Variant, float], ...] = (
     ("clean", 0.483),
     ("corrupted", 0.191),
@@ -70,15 +71,18 @@ class NumericBox:
         value, corruption, noise = compute(self._function, x), self.truth.corruption, self.truth.noise
         if corruption and corruption.low < x < corruption.high:
             return rng.gauss(corruption.mean, corruption.sd)
+        # Noise only outside corrupted intervals: no function has both
         return value + draw_noise(noise, rng) if noise else value
 
 
 def create_numeric(seed: int) -> NumericBox:
     """Return the numeric function of a seed."""
     key = f"numeric:{seed}"
+    # Everything that follows is drawn from this one source, so the order of draws is part of the function
     rng = random.Random(key)
     clean = _draw_truth(rng)
     variant = _draw_variant(rng)
+    # The atom first and then its change: shape and variant stay independent
     return NumericBox(key, _CHANGES[variant](clean, rng))
 
 
@@ -120,6 +124,7 @@ def _draw_variant(rng: random.Random) -> Variant:
         left -= share
         if left < 0:
             return variant
+    # Rounding may leave a remainder above the last share
     return _VARIANTS[-1][0]
 
 
@@ -132,14 +137,17 @@ def _keep(clean: Truth, _: random.Random) -> Truth:
 
 def _corrupt(clean: Truth, rng: random.Random) -> Truth:
     """Replace 10 to 40 % of the domain, at one of its ends or inside, by the mean of the function."""
+    # 1. Which side, and how wide
     side = draw_one(("smaller", "larger", "inside"), rng)
     width = round((0.1 + 0.3 * rng.random()) * 2 * EDGE)
+    # One point of room at both ends, so that "inside" is inside
     start = round(-EDGE + 1 + (2 * EDGE - width - 2) * rng.random())
     low, high = {
         "smaller": (-math.inf, float(width - EDGE)),
         "larger": (float(EDGE - width), math.inf),
         "inside": (float(start), float(start + width)),
     }[side]
+    # 2. The mean of the whole function replaces it there
     mean = round(_find_mean(compile_function(clean.code)), 4) + 0.0  # never -0.0
     where = {
         "smaller": f"x < {high:g}",
@@ -147,6 +155,7 @@ def _corrupt(clean: Truth, rng: random.Random) -> Truth:
         "inside": f"{low:g} < x < {high:g}",
     }[side]
     corruption = Corruption(side, low, high, mean)
+    # 3. The condition is written into the code, which is the truth that is shown
     head, _, body = clean.code.partition("def f(x):\n")
     return replace(
         clean,
@@ -168,6 +177,7 @@ def _approximate(clean: Truth, rng: random.Random) -> Truth:
     exact = compile_function(clean.code)
     code = approximate(exact, EDGE, rng)
     network = compile_function(code)
+    # On the scored points, so that the error can be compared with answers
     wanted = [compute(exact, x) for x in SCORED_POINTS]
     error = measure_nmse(wanted, [compute(network, x) for x in SCORED_POINTS])
     description = f"{clean.description} A small network computes it; its NMSE is {error:.3g}."
@@ -192,6 +202,7 @@ def measure_nmse(truth: Sequence[float], estimate: Sequence[float]) -> float:
         return math.inf
     size = max((abs(t) for t, _ in pairs), default=0.0) or 1.0  # so that squares of large numbers stay finite
     total = sum((t / size) ** 2 for t, _ in pairs)
+    # Capped: the square of a huge error would overflow
     error = sum(min(abs(t / size - e / size), 1e100) ** 2 for t, e in pairs)
     return error / total if total else math.inf if error else 0.0
 
@@ -209,8 +220,10 @@ def check_numbers(inputs: Any) -> list[float]:
     wanted = f"numbers, such as [-{EDGE}, 0, 3.5]"
     check_count(inputs, wanted)
     for place, value in enumerate(inputs):
+        # A bool is an int for Python
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ToolMisuse(f"Input {place} is {type(value).__name__}: give a list of {wanted}.")
+        # `not … <=` also refuses NaN
         if not abs(value) <= _MAX_SIZE:
             shown = f"{value:.6g}" if isinstance(value, float) else f"a whole number of {value.bit_length()} bits"
             words = f"Input {place} is {shown}, which is not from -{_MAX_SIZE:,} to {_MAX_SIZE:,}"

@@ -39,6 +39,7 @@ NUMERIC_ATOMS = (
     _atom(
         "cube root",
         "$a times the cube root, plus $b",
+        # `**` of a negative number and a fraction would be complex, hence the sign apart
         "$a * math.copysign(abs(x) ** (1 / 3), x) + $b",
         a=_AMPLITUDE,
         b=_BIAS,
@@ -72,6 +73,7 @@ NUMERIC_ATOMS = (
     _atom(
         "sigmoid",
         "a sigmoid of height $a, centre $b and rate $c",
+        # By tanh, which does not overflow where exp would
         "$a * (1 + math.tanh($c * (x - $b) / 2)) / 2",
         a=_AMPLITUDE,
         b=_PLACE,
@@ -80,6 +82,7 @@ NUMERIC_ATOMS = (
     _atom(
         "softplus",
         "$a log(1 + exp($b x))",
+        # This form of log(1 + exp) does not overflow
         "$a * (max(0.0, $b * x) + math.log1p(math.exp(-abs($b * x))))",
         a=_SCALE,
         b=_RATE,

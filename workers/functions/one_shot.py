@@ -38,7 +38,7 @@ def f(x):
 
 
 def ask_once(family: str, pairs: Sequence[tuple[Any, Any]]) -> list[Message]:
-    """The conversation. Raises ValueError without pairs: there is nothing to go by."""
+    """Return the conversation. Raises ValueError without pairs: there is nothing to go by."""
     if not pairs:
         raise ValueError("A function of which nothing is shown cannot be described: give inputs with their outputs.")
     system = _SYSTEM.format(takes=_TAKES[family], code="" if family in WORD_FAMILIES else _CODE)
@@ -47,9 +47,10 @@ def ask_once(family: str, pairs: Sequence[tuple[Any, Any]]) -> list[Message]:
 
 
 def parse_once(reply: str) -> FunctionAnswer | None:
-    """The answer of a reply; None if it describes nothing."""
+    """Return the answer of a reply; None if it describes nothing."""
     parsed = parse(reply)
     found = parsed.conclusion
     if found is None or not (found.description or found.code):
         return None
+    # Code behind [CODE] may be read as a program, since there are no experiments here
     return FunctionAnswer(found.description, found.domain, found.code or parsed.code or "")

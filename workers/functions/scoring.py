@@ -1,7 +1,7 @@
 """Score answers about functions: code runs in the sandbox, in its own process for each function; a description of a
 function of words is judged by the choices made with it.
 
-Nothing of an answer is imported, parsed or run here. Exceeding the time limit is an outcome of its own.
+Nothing of an answer is imported, parsed or run here. Exceeding the time limit is a separate outcome.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from workers.errors import MissingPart
 from workers.functions.black_box import BlackBox, JudgedBox, Truth
 from workers.functions.numeric import EDGE, measure_nmse
-from workers.functions.words.triplets import Judge
+from workers.functions.words.triplets import TripletJudge
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 from workers.record.estimates import Estimate
@@ -68,13 +68,15 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     Numeric: NMSE = sum |truth - answer|² / sum |truth|² on the points i + 0.5, i in -128 … 127 (FIND, section 3.3),
     where the truth is defined; of a noisy function the truth is that without noise. Texts: exact matches.
     """
-    inputs, truth = _lay_out(box)
+    # 1. The truth is computed here, by code of ours or as published
+    inputs, truth = _list_inputs_and_truth(box)
     told = FunctionScore(
         box.key,
         "no code",
         inputs=tuple(ScoredInput(to_json(given), to_json(wanted)) for given, wanted in zip(inputs, truth, strict=True)),
         truth=_tell_truth(box.truth),
     )
+    # 2. Answers that need not be run
     if not code.strip():
         return told
     if len(code) > CODE_CHARS:
@@ -85,10 +87,14 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     def report(outcome: Any, outputs: Any = None) -> None:
         reports.append((outcome, outputs))
 
+    # 3. Run it: the code enters as a text, and outputs come back as numbers and texts
     program = _PROGRAM.format(code=code, inputs=inputs, chars=_OUTPUT_CHARS)
     result = sandbox.run(program, {"tools.report": report}, {"experiment.seed": 0}, bounds=_BOUNDS)
+    # It may have been stopped before it reported
     if not reports:
+        # The end of the error is where Python names its cause
         return replace(told, outcome=_name_failure(result), why=result.error.strip()[-500:])
+    # 4. The report is a stranger's: its form is checked
     outcome, outputs = reports[-1]
     if outcome != "scored":
         return replace(told, outcome="no function", why="The code defines no function at its top level.")
@@ -97,11 +103,10 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     return _compare(told, truth, outputs)
 
 
-def judge_description(box: JudgedBox, description: str, judge: Judge) -> FunctionScore:
+def judge_description(box: JudgedBox, description: str, judge: TripletJudge) -> FunctionScore:
     """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
 
-    The same judge chooses by the true description too: who errs by that says little of any other. Raises what the
-    judge raises, MissingPart aside.
+    Raises what the judge raises, MissingPart aside.
     """
     triplets = box.draw_triplets()
     told = FunctionScore(
@@ -115,7 +120,9 @@ def judge_description(box: JudgedBox, description: str, judge: Judge) -> Functio
         return told
     try:
         picked = [judge.pick(description, each, box.question) for each in triplets]
+        # The same judge with the true description: who errs by that says little of any other
         best = [judge.pick(box.truth.description, each, box.question) for each in triplets]
+    # A judge that is not here is no failure of the description
     except MissingPart as missing:
         return replace(told, outcome="not judged", why=str(missing))
     right, ceiling = (
@@ -129,20 +136,22 @@ def judge_description(box: JudgedBox, description: str, judge: Judge) -> Functio
 
 def _tell_truth(truth: Truth) -> TrueFunction:
     corruption = truth.corruption
+    # Infinite ends are cut to the domain
     interval = (max(corruption.low, -EDGE), min(corruption.high, EDGE)) if corruption else None
     return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
 
-def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
-    """The inputs that answers are scored on, and the truth for each."""
+def _list_inputs_and_truth(box: BlackBox) -> tuple[list[Any], list[Any]]:
+    """Return the inputs that answers are scored on, and the truth for each."""
     inputs = box.draw_held_out()
     pairs = zip(inputs, box.evaluate(inputs), strict=True)
+    # Undefined points cannot be scored; texts are always defined
     defined = [(x, y) for x, y in pairs if isinstance(y, str) or math.isfinite(y)]
     return [x for x, _ in defined], [y for _, y in defined]
 
 
 def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) -> FunctionScore:
-    """The score with what the answer gave; what is neither a number nor a text is left empty."""
+    """Return the score with what the answer gave; what is neither a number nor a text is left empty."""
     given = [to_json(each) if isinstance(each, float | str) else "" for each in outputs]
     told = replace(
         told,
@@ -152,6 +161,7 @@ def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) 
     if told.key.startswith("strings"):
         right = sum(isinstance(each, str) and each == wanted for each, wanted in zip(outputs, truth, strict=True))
         return replace(told, success=right == len(truth), right=right)
+    # Anything else than a number counts as NaN, which makes the error infinite
     error = measure_nmse(truth, [each if isinstance(each, float) else math.nan for each in outputs])
     return replace(told, success=error < SUCCESS, error=error if math.isfinite(error) else None)
 
@@ -166,7 +176,7 @@ def _name_failure(result: ExperimentResult) -> ScoreOutcome:
 
 
 def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[str, Estimate]:
-    """Share of successes of all, by variant, by the side that is corrupted, by one or two atoms, and by atom.
+    """Return share of successes of all, by variant, by the side that is corrupted, by one or two atoms, and by atom.
 
     There is a share where there is a function.
     """
@@ -175,8 +185,10 @@ def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[s
         truth = box.truth
         side = [f"corrupted, {truth.corruption.side}"] if truth.corruption else []
         size = [_SIZES[min(len(truth.atoms), len(_SIZES)) - 1]] if truth.atoms else []
+        # Sorted, and each atom once: a composition may use the same one twice
         for name in ("all", truth.variant, *side, *size, *(f"atom: {atom}" for atom in sorted(set(truth.atoms)))):
             groups.setdefault(name, []).append(score.success)
     first = ["all", "clean", "corrupted", "noised", "approximated"]
+    # The fixed groups first, then sides and sizes, atoms last
     order = sorted(groups, key=lambda name: (first.index(name) if name in first else len(first), ":" in name, name))
     return {name: estimate_share(sum(groups[name]), len(groups[name])) for name in order}

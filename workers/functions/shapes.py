@@ -32,9 +32,13 @@ class CurveShape:
         return _half_step(self.p), _half_step(self.q)
 
     def evaluate(self, x: Floats, grid: Sequence[tuple[float, float]]) -> Floats:
-        """The columns at the points x (points,) for each (p, q): (grid, points, columns). Undefined values are NaN."""
+        """Return the columns at the points x (points,) for each (p, q): (grid, points, columns). Undefined values are
+        NaN."""
+        # (grid,) becomes (grid, 1), so that it is broadcast against x
         p, q = np.array(grid, dtype=np.float64).T[:, :, None]
+        # Logarithms of 0 and poles are expected: they become NaN below
         with np.errstate(all="ignore"):
+            # A column without parameters has one row only
             found = [np.broadcast_to(_compute(each, x[None], p, q), (len(grid), len(x))) for each in self.columns]
         values = np.stack(found, axis=2).astype(np.float64)
         values[~np.isfinite(values)] = np.nan
@@ -45,6 +49,7 @@ class CurveShape:
 
 
 def _compute(expression: str, x: Floats, p: Floats, q: Floats) -> Any:
+    # Only the texts of this file are evaluated, never an answer's
     return eval(expression, {"np": np, "x": x, "p": p, "q": q})  # noqa: S307 the texts are those below
 
 
@@ -53,6 +58,7 @@ def _half_step(values: tuple[float, ...]) -> float:
 
 
 def _range(low: float, high: float, step: float) -> tuple[float, ...]:
+    # Rounded, since steps such as 0.1 add up inexactly
     return tuple(round(low + step * place, 4) for place in range(round((high - low) / step) + 1))
 
 
@@ -60,10 +66,11 @@ def _signed(values: tuple[float, ...]) -> tuple[float, ...]:
     return (*(-value for value in reversed(values)), *values)
 
 
+# A column of ones lets the curve be shifted up and down
 _ONE = "np.ones_like(x)"
 _PLACES = _range(-60, 60, 1)
-_EVEN = _range(-60, 60, 2)
-_FEW_PLACES = _range(-60, 60, 4)
+# Coarser where there is a second parameter: the grid is their product
+_COARSE_PLACES = _range(-60, 60, 4)
 _PERIODS = _range(10, 60, 1)
 _FREQUENCIES = _range(0.03, 0.3, 0.001)
 
@@ -84,16 +91,17 @@ SHAPES = (
     CurveShape(
         "a bell around {p:g} of width {q:g}",
         ("np.exp(-(((x - p) / q) ** 2))", _ONE),
-        _FEW_PLACES,
+        _COARSE_PLACES,
         _range(10, 40, 5),
     ),
+    # Sine and cosine together give every phase
     CurveShape("a sine of frequency {p:g}", ("np.sin(p * x)", "np.cos(p * x)", _ONE), _FREQUENCIES),
     CurveShape("a tangent of {p:g} x", ("np.tan(p * x)",), _range(0.005, 0.05, 0.001)),
     CurveShape("an arctangent of {p:g} x", ("np.arctan(p * x)", _ONE), _range(0.05, 0.4, 0.01)),
     CurveShape(
         "a sigmoid around {p:g} of rate {q:g}",
         ("np.tanh(q * (x - p) / 2)", _ONE),
-        _FEW_PLACES,
+        _COARSE_PLACES,
         (0.02, 0.04, 0.08, 0.12, 0.2, 0.3, 0.4),
     ),
     CurveShape(

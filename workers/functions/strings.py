@@ -64,6 +64,7 @@ class StringBox:
         """Return 10 texts of the same kind, none of which is held out."""
         rng = random.Random(f"{self.key}: hints")
         drawn = (_draw_text(rng) for _ in range(2 * HELD_OUT))
+        # Twice as many are drawn, since repetitions and held-out texts are left out
         return [text for text in dict.fromkeys(drawn) if text not in self.draw_held_out()][:HELD_OUT]
 
     def draw_triplets(self) -> list[Triplet]:
@@ -77,7 +78,8 @@ class StringBox:
         ]
 
     def _draw_wrong(self, rng: random.Random) -> str:
-        """A text with the output of another function."""
+        """Return a text with the output of another function."""
+        # Another function may give the same for this text: then it is no wrong option
         while True:
             text, other = _draw_text(rng), create_strings(rng.randrange(_OTHERS))
             said = other.evaluate([text])
@@ -94,6 +96,7 @@ def create_strings(seed: int) -> StringBox:
     key = f"strings:{seed}"
     rng = random.Random(key)
     box = _draw_box(key, rng)
+    # Drawn anew from the same source, so the result still follows from the seed
     while _is_constant(box, rng):
         box = _draw_box(key, rng)
     return box
@@ -105,7 +108,7 @@ def check_strings(inputs: Any) -> Sequence[str]:
 
 
 def write_texts(given: str, said: str) -> str:
-    """In quotation marks, since blanks count."""
+    """Return the text in quotation marks, since blanks count."""
     return write_pair(json.dumps(given, ensure_ascii=False), json.dumps(said, ensure_ascii=False))
 
 
@@ -126,7 +129,8 @@ def _is_constant(box: StringBox, rng: random.Random) -> bool:
 
 
 def _draw_text(rng: random.Random) -> str:
-    """One to five words, some in capitals, some followed by digits or a mark."""
+    """Return one to five words, some in capitals, some followed by digits or a mark."""
+    # `random()` alone, whose values do not change between versions of Python
     words = [draw_one(_WORDS, rng) for _ in range(1 + int(5 * rng.random()))]
     words = [word.upper() if rng.random() < 0.15 else word for word in words]
     return " ".join(words) + draw_one(_ENDINGS, rng)

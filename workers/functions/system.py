@@ -31,7 +31,7 @@ class FunctionSubject:
         return self._box.truth.domain
 
     def call(self, inputs: Sequence[Any], number: int) -> list[Any]:
-        """An output for each input, noise included; `number` counts the run's calls. Raises ToolMisuse."""
+        """Return an output for each input, noise included; `number` counts the run's calls. Raises ToolMisuse."""
         return self._box.call(inputs, number)
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
@@ -51,7 +51,7 @@ class FunctionSubject:
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: FunctionModel, index: UnitIndex) -> FunctionSubject:
-    """The function that `spec` names. Raises UnknownName if there is none, MissingPart if it compares words and nothing
-    here can."""
+    """Return the function that `spec` names. Raises UnknownName if there is none, MissingPart if it compares words and
+    nothing here can."""
     del settings, index
     return FunctionSubject(spec, model.open(spec.layer, spec.unit))

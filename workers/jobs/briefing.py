@@ -1,7 +1,4 @@
-"""Describe a run's system and tools for the agent, before its first experiment. Measures as little as possible.
-
-`run_round` calls this once per run.
-"""
+"""Describe a run's system and tools for the agent, before its first experiment. Called once per run."""
 
 from __future__ import annotations
 
@@ -31,12 +28,13 @@ def read_extras() -> str:
 
 def changes_of(run: Run) -> str:
     """Describe the changes that the run's editor can make, in a sentence; "" if it accepts any text or is missing."""
+    # Without the editor's weights a run can still draw and measure.
     with suppress(MissingPart):
         return str(getattr(laboratory().editor(registry.TOOLSETS[run.toolset].editor), "vocabulary", ""))
     return ""
 
 
-def known_of(spec: SystemSpec, toolset: str) -> Known:
+def find_known(spec: SystemSpec, toolset: str) -> Known:
     """Return the name of a class, and the scale of the activations. Raises UnknownName, and the errors of measuring."""
     kind = registry.SCALES.get(layer_of(spec).scale, "") if spec.kind == "logit" else ""
     scale = [f"Its activation is {kind}."] if kind else []
@@ -56,6 +54,7 @@ def scale_of(spec: SystemSpec, toolset: str) -> str:
     if ordinary is not None:
         median, q90, q99 = map(format_activation, (ordinary.median, ordinary.q90, ordinary.q99))
         parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")
+    # An agent without exemplars must not learn their mean.
     if exemplars and "dataset_exemplars" not in registry.TOOLSETS[toolset].lacks:
         mean = sum(each.activation for each in exemplars) / len(exemplars)
         parts.append(f"the {len(exemplars)} exemplars reach {format_activation(mean)} on average")

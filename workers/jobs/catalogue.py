@@ -1,7 +1,7 @@
 """Save what a worker finds when it examines the plug-ins, for the pages. Downloads nothing.
 
 Used by `long` at the start of a worker, by `registration` for added models and datasets, and by the commands `models`
-and `datasets`. If a plug-in fails, its row says why, and the others are examined.
+and `datasets`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def write_all(progress: Progress = no_progress) -> None:
     laboratory()  # Plug-ins register their parts here
     work: list[tuple[str, Callable[[str], None]]] = [
         *((key, write_dataset) for key in dataset_keys()),
-        *((key, write_backbone) for key in _with_rows(registry.BACKBONES, Backbone)),
-        *((key, write_toolset) for key in _with_rows(registry.TOOLSETS, Toolset)),
+        *((key, write_backbone) for key in _list_with_rows(registry.BACKBONES, Backbone)),
+        *((key, write_toolset) for key in _list_with_rows(registry.TOOLSETS, Toolset)),
         *((key, write_model) for key in model_keys()),
         *((key, look_at_engine) for key in registry.GAME_ENGINES),
     ]
@@ -41,7 +41,7 @@ def write_all(progress: Progress = no_progress) -> None:
     progress("Looked at everything", len(work), len(work))
 
 
-def _with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
+def _list_with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
     """Return the registry's keys, then keys of plug-ins that were installed once."""
     return list(dict.fromkeys([*known, *kind._default_manager.values_list("key", flat=True)]))
 
@@ -68,6 +68,7 @@ def dataset_keys() -> list[str]:
 def name_plugin(plugins: registry.Plugins, key: str) -> str:
     """Return the display name of a plug-in; for a member of a family the last part of its key."""
     whole, mark, part = key.partition("#")
+    # Whole: a path may hold "#" and "/".
     return registry.label(plugins, key) if key in plugins else whole.rpartition("/")[2] + mark + part or key
 
 
@@ -80,6 +81,7 @@ def write_model(key: str) -> None:
     if remedy := _find_trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.VISION_MODELS, key)
+        # A row that exists keeps its label, which a person may have changed.
         VisionModelRow.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
@@ -108,16 +110,18 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
 
 
 def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
-    """Save the layers. Existing layers keep their rows, to which units and labels refer. If the weights changed, delete
-    measurements."""
+    """Save the layers. Existing layers keep their rows, to which units and labels refer."""
     kept, layers = [], list(layers)
+    # Before the loop, which would create a second layer for a renamed one.
     _rename_layers(row, layers)
+    # In the order of computation.
     for position, layer in enumerate(layers):
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
         known |= {"names": list(layer.names), "scale": layer.scale}
         kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
     # Layers that the model lost
     row.layers.exclude(pk__in=kept).delete()
+    # Measurements of other weights are not those of this model.
     if row.revision != model.revision:
         UnitProfile.objects.filter(unit__layer__model=row).delete()
         LayerIndex.objects.filter(layer__model=row).delete()
@@ -131,6 +135,7 @@ def _rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
     taken = {known.name for known in there.values()}
     for layer in layers:
         known = there.get(layer.path)
+        # Only if the new name is free: two layers may have swapped theirs.
         if known and known.name != layer.name and layer.name not in taken:
             Run.objects.filter(model=row.name, layer=known.name).update(layer=layer.name)
             Layer.objects.filter(pk=known.pk).update(name=layer.name)
@@ -155,6 +160,7 @@ def look_at_dataset(key: str, progress: Progress = no_progress, **added: Any) ->
     require(registry.DATASETS, key)
     dataset = laboratory().dataset(key)
     ask_dataset(dataset, "list_files", progress)
+    # Only a label that was given replaces the one in the row.
     named = {"label": label} if (label := added.pop("label", "")) else {}
     # Prefer a count that decodes nothing
     count: Callable[[], int] | None = getattr(dataset, "count", None)
@@ -184,6 +190,7 @@ def write_backbone(key: str) -> None:
     found: dict[str, Any] = {"available": not remedy, "remedy": remedy}
     if key in registry.BACKBONES:
         found |= {"label": registry.BACKBONES[key][0], "plugin": _name_origin(registry.BACKBONES, key)}
+    # A backbone that cannot be used offers no models.
     found["model_names"] = [] if remedy else registry.list_models(registry.BACKBONES, key, settings())
     found["prices"] = {} if remedy else registry.list_prices(registry.BACKBONES, key, settings())
     Backbone.objects.update_or_create(key=key, defaults=found)
@@ -226,6 +233,7 @@ def describe_engine(key: str = "toybox") -> tuple[str, tuple[str, ...]]:
 
 def list_plugins() -> Sequence[PluginReport]:
     """Return a report on each plug-in that the settings and installed packages name."""
+    # Reports are filled when the laboratory is built.
     laboratory()
     return plugin_reports
 

@@ -29,16 +29,17 @@ def check_for(job: Job, progress: Progress) -> str:
 
 
 def _measure(row: CausalCheck, progress: Progress) -> CausalReport:
-    """Measure the effect. If the layer cannot be checked, save only the reason and raise MissingPart. Also raises
-    RequestError, MachineryError, and Cancelled if `progress` does."""
+    """Measure the effect. Raises RequestError, MachineryError, MissingPart, and Cancelled if `progress` does."""
     lab, layer, dataset = laboratory(), row.layer, row.dataset.key
     model = lab.model(layer.model.name)
     try:
         check_question(model, layer.name, row.question)
     except MissingPart as error:
+        # Saved, so that the page says why without a second attempt.
         row.impossible = str(error)
         row.save(update_fields=["impossible"])
         raise
+    # The probe, since units were labelled by their exemplars.
     split = lab.held_out(layer.model.name, dataset, "probe")
     positions, activations = split.activations(layer.name, MAX_IMAGES, progress)
     batch = lab.settings.batch_size

@@ -38,6 +38,7 @@ def _measure(row: CircuitGraph, progress: Progress) -> CircuitGraphReport:
     overlays = {key: lab.model(key) for key in {each.model for each in members} if key != network}
     trace = MemberTrace(lab.model(network), overlays, members)
     split = lab.held_out(network, dataset, "probe")
+    # The images are the same for every layer of a dataset.
     layer = members[0].layer if members else ""
     positions, _ = split.activations(layer, LOOKED, progress)
     return measure_graph(trace, split.images, positions.tolist(), row.target, lab.settings.batch_size, progress)

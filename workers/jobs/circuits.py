@@ -53,11 +53,13 @@ def find(
     studied: Any = lab.model(key)
     place = layer or _find_layer(studied)
     base = str(getattr(studied, "base", ""))
+    # The model's own dataset shows its classes.
     data = plugin_keys.dataset_named(dataset or compatibility.find_own_dataset(key))
     if not hasattr(studied, "outputs"):
         raise RequestError(f"{key} has no output of its own that follows from {place}. Choose a classifier.")
     number = find_target(cast("RewritableModel", studied), target)
     side, positions = _read_side(key, place, data, progress)
+    # An auto-encoder is compared with plain units of the same layer.
     below = _read_side(base, place, data, progress)[0] if base else None
     split = lab.held_out(key, data, "probe")
     pictures = [split.images[int(at)].image for at in positions]

@@ -58,14 +58,15 @@ class Console:
         """Replace the progress line."""
         # Control sequences would spoil a redirected output
         if self.terminal.isatty():
+            # Escaped: text of a model must not steer the terminal.
             print(f"\r\033[K{escape_controls(text)[:WIDTH]}", end="", file=self.terminal, flush=True)
 
     def show(self, event: Event) -> None:
         self.line("")
-        print(escape_controls(in_words(event.payload, event.kind)), file=self.transcript, flush=True)
+        print(escape_controls(format_event(event.payload, event.kind)), file=self.transcript, flush=True)
 
 
-def in_words(payload: Payload, kind: str) -> str:
+def format_event(payload: Payload, kind: str) -> str:
     """Return one event as text."""
     match payload:
         case events.Started():
@@ -73,37 +74,37 @@ def in_words(payload: Payload, kind: str) -> str:
             place = f"{payload.system.model} / {payload.system.layer} / {noun} {payload.system.unit}"
             return f"{payload.question}\n{place}\n"
         case events.Replied():
-            told = [*payload.provider_errors, *([_captions_in_words(payload)] if payload.captions else [])]
+            told = [*payload.provider_errors, *([_format_captions(payload)] if payload.captions else [])]
             return (
                 heading(f"Round {payload.round}", payload.author) + "".join(map(set_aside, told)) + payload.text + "\n"
             )
         case events.ExperimentStarted():
             return f"Experiment {payload.number} runs …"
         case events.ExperimentEnded():
-            return _result_in_words(payload)
+            return _format_result(payload)
         case events.Reminder() | events.Retrying():
             return set_aside(payload.text if isinstance(payload, events.Reminder) else payload.what)
         case events.Blocked():
             return heading("Needs attention", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case events.Graded():
-            return _grade_in_words(payload)
+            return _format_grade(payload)
         case events.Ended():
             answer = payload.conclusion
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
             parts += [f"Domain: {answer.domain}" * bool(answer.domain), answer.code]
-            parts += map(_test_in_words, payload.biases)
+            parts += map(_format_test, payload.biases)
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
-            return _steering_in_words(payload, kind)
+            return _format_steering(payload, kind)
 
 
-def _steering_in_words(payload: Payload, kind: str) -> str:
+def _format_steering(payload: Payload, kind: str) -> str:
     """Return what a person did to the run: a sentence, or the texts of the event under its kind and author."""
     match payload:
         case events.Resumed():
             return f"{payload.who} resumed the run.\n"
         case events.LimitsChanged():
-            return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
+            return f"{payload.who} changed the limits: {limits.format_limits(asdict(payload.limits))}. {payload.why}\n"
         case events.HandedOver():
             return f"{payload.who} handed the run to {payload.label or payload.backbone}.\n"
         case events.Forked():
@@ -116,7 +117,7 @@ def _steering_in_words(payload: Payload, kind: str) -> str:
     return heading(title_of(kind), who) + "".join(textwrap.indent(text, "  | ") + "\n" for text in texts.values())
 
 
-def _test_in_words(test: BiasTest) -> str:
+def _format_test(test: BiasTest) -> str:
     """Describe what the images of a run show about a bias that it states."""
     if test.effect is None:
         return f"Not tested: “{test.context}”. {test.why}"
@@ -124,13 +125,13 @@ def _test_in_words(test: BiasTest) -> str:
     return f"{verdict} on {images}: “{test.context}”, effect {test.effect:.2f}, corrected p {test.adjusted_p:.2g}"
 
 
-def _captions_in_words(reply: events.Replied) -> str:
+def _format_captions(reply: events.Replied) -> str:
     """Describe how many images were removed, and why."""
     images = "1 earlier image was" if reply.captions == 1 else f"{reply.captions} earlier images were"
     return f"{images} left out: {reply.captions_reason or 'the conversation outgrew the context window'}."
 
 
-def _grade_in_words(grade: events.Graded) -> str:
+def _format_grade(grade: events.Graded) -> str:
     lines = [grade.label, grade.reason, grade.reading, grades.describe_direction(grade)]
     lines += [str(each) for each in grades.list_figures(grade)]
     return heading("Graded", grades.name_verdict(grade)) + "".join(f"  {line}\n" for line in lines if line)
@@ -148,7 +149,7 @@ def heading(title: str, note: str) -> str:
     return f"── {title}{' · ' + note if note else ''} ".ljust(WIDTH, "─") + "\n"
 
 
-def _result_in_words(result: ExperimentEnded) -> str:
+def _format_result(result: ExperimentEnded) -> str:
     seconds = result.seconds + result.tool_seconds
     lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {seconds:.1f} s"]
     for entry in result.entries:

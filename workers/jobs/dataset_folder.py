@@ -1,7 +1,4 @@
-"""Write a folder that `datasets.load_dataset` opens: a card, and Parquet files with images and typed columns.
-
-Rows and images are streamed into the archive one row group at a time, so memory does not grow with their number.
-"""
+"""Write a folder that `datasets.load_dataset` opens: a card, and Parquet files with images and typed columns."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ def _add_whole_runs(packed: zipfile.ZipFile, chosen: QuerySet[Any], progress: Pr
     from workers.jobs.exchange import add_runs
 
     pack = Pack(packed, BUNDLE)
-    add_runs(pack, selection.whole_runs(chosen, viewer), progress, viewer)
+    add_runs(pack, selection.list_whole_runs(chosen, viewer), progress, viewer)
     pack.add_manifest()
 
 
@@ -97,6 +94,7 @@ def _head(counts: Mapping[ExportSubject, int]) -> str:
     from datasets.info import DatasetInfosDict  # type: ignore[import-untyped]
     from huggingface_hub import DatasetCardData
 
+    # The first table is what `load_dataset` opens without a name.
     configs = [
         {"config_name": str(what), "data_files": f"data/{what}-*.parquet"} | ({} if place else {"default": True})
         for place, what in enumerate(counts)
@@ -111,8 +109,10 @@ class _Member(io.RawIOBase):
     """A member of an archive being written. It has `tell`, which Parquet needs."""
 
     def __init__(self, packed: zipfile.ZipFile, name: str) -> None:
+        # A fixed time, so that the same rows give the same bytes.
         info = zipfile.ZipInfo(name, EPOCH)  # Stored: Parquet is compressed already
         info.external_attr = 0o644 << 16
+        # The size is not known before the member is written.
         self._member = packed.open(info, "w", force_zip64=True)
         self._place = 0
 
@@ -143,6 +143,7 @@ class _Writer:
     def write(self, rows: QuerySet[Any], progress: Progress) -> int:
         """Write the rows. Returns their number."""
         count = number = 0
+        # One row group at a time, so that memory does not grow with the number of rows.
         groups = self._groups(rows, progress)
         # A table without rows still gets a file, with its columns
         group: list[dict[str, Any]] | None = next(groups, [])
@@ -192,6 +193,7 @@ class _Writer:
             if name in _IMAGES:
                 ready |= {name: _read_image(value), f"{name}_key": value}
             elif choices := _CHOICES.get((self.what, name)):
+                # A value that is not among the choices has no number.
                 ready[name] = choices.index(value) if value in choices else None
             elif kinds[name] == "json" and value is not None:  # No fixed schema
                 ready[name] = json.dumps(value, ensure_ascii=False)

@@ -34,8 +34,8 @@ from experiments.exchange import (
     tables,
 )
 from experiments.exchange.formats import label_files
-from experiments.exchange.image_services import Decoded, Laboratory, Progress
-from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.image_services import Decoded, ImageServices, Progress
+from experiments.exchange.import_bundle import ImportSource, Taken
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
 from experiments.models.exchange import DATASETS, LABEL_FILES, NOUNS
@@ -61,12 +61,14 @@ QUALITY = 60
 def write_export(job: Job, progress: Progress) -> str:
     """Run a job of kind "export": write the file completely or not at all. Return its contents in words."""
     export = Export.objects.get(job=job)
+    # Into a temporary file first: a reader must never get half a file.
     with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
-            count = fill(export, part, progress)
+            count = _write_contents(export, part, progress)
+            # Flushed, or the size would lack what is still in memory.
             part.flush()
             size = Path(part.name).stat().st_size
-            transfers.put(Path(part.name), export.place)
+            transfers.move_file(Path(part.name), export.place)
         finally:
             Path(part.name).unlink(missing_ok=True)
     Export.objects.filter(pk=export.pk).update(count=count, size=size)
@@ -75,7 +77,7 @@ def write_export(job: Job, progress: Progress) -> str:
     return f"{count:,} {NOUNS[ExportSubject(export.what)]}{'' if count == 1 else 's'}"
 
 
-def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
+def _write_contents(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write the requested data. Return the number of runs or rows."""
     viewer = export.job.asked_by
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
@@ -135,11 +137,11 @@ def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, s
 
 
 def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
-    """Return a small WebP of an image as a data URL; "" if its file is missing. Reports progress first, so that the job
-    can be stopped between two pictures."""
+    """Return a small WebP of an image as a data URL; "" if its file is missing."""
     from workers.jobs.images import read_image
     from workers.lab.imaging import thumbnail
 
+    # The progress raises if the job was stopped, so it can end between two pictures.
     tell()
     try:
         picture = thumbnail(read_image(key).convert("RGB"), side)
@@ -151,31 +153,31 @@ def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
 
 
 def take_import(job: Job, progress: Progress) -> str:
-    """Run a job of kind "import". Return what was imported. The file is removed afterwards, unless the import will be
-    resumed."""
+    """Run a job of kind "import". Return what was imported."""
     row = Import.objects.get(job=job)
     # Imported runs need an owner
     if job.asked_by is None:
         raise ExchangeError("The account of the person who uploaded this file was deleted.")
-    if not transfers.exists(row.place):
+    if not transfers.file_exists(row.place):
         raise ExchangeError("The file was removed after an earlier attempt. Upload it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
-        source = Source(row.name, owner, row)
+        source = ImportSource(row.name, owner, row)
         with transfers.fetch(row.place) as path:
             if row.kind == ImportKind.LABELS:
                 taken = _take_and_test(path, source, job, Actor(job.asked_by), progress)
             else:
-                taken = take(path, ImportKind(row.kind), source, job.options, progress)
+                taken = import_file(path, ImportKind(row.kind), source, job.options, progress)
     except Exception as error:
-        if not _goes_on(job, error):
+        # A later attempt needs the file.
+        if not _will_resume(job, error):
             transfers.remove(row.place)
         raise
     transfers.remove(row.place)
     return taken
 
 
-def _goes_on(job: Job, error: Exception) -> bool:
+def _will_resume(job: Job, error: Exception) -> bool:
     """True if the import will be resumed: by another worker if this one shuts down, or by any worker after an
     outage."""
     from workers.jobs import lease
@@ -185,23 +187,24 @@ def _goes_on(job: Job, error: Exception) -> bool:
     return stops or bool(explain_outage(error))
 
 
-def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress: Progress) -> str:
+def _take_and_test(path: Path, source: ImportSource, job: Job, actor: Actor, progress: Progress) -> str:
     """Import labels, and start their test if there are new ones and the installation tests automatically."""
     named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
     before = label_tests.count_labels(*named)
-    taken = take(path, ImportKind.LABELS, source, job.options, progress)
+    taken = import_file(path, ImportKind.LABELS, source, job.options, progress)
     told = label_tests.begin(actor, *named) if label_tests.count_labels(*named) > before else ""
     return f"{taken} {told}".strip()
 
 
-def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
+def import_file(path: Path, kind: ImportKind, source: ImportSource, options: dict[str, Any], progress: Progress) -> str:
     """Import a file. Raises RequestError, after which only complete runs before the bad one are kept."""
     if kind == ImportKind.LABELS:
+        # Files number units from 0 or from 1.
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
         model, origin = str(options["model"]), str(options["source"])
-        return import_labels.take(path, model, origin, progress, layer=layer, first=first)
+        return import_labels.import_label_file(path, model, origin, progress, layer=layer, first=first)
     if kind == ImportKind.HISTORY:
-        taken = describe_result([maia_history.take(path, source, options, laboratory(), progress)])
+        taken = describe_result([maia_history.import_history(path, source, options, laboratory(), progress)])
         return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
     return describe_result(import_bundle.bundle(path, source, laboratory(), progress))
 
@@ -219,9 +222,9 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
-def laboratory() -> Laboratory:
+def laboratory() -> ImageServices:
     """Return the functions that imports need."""
-    return Laboratory(decode, parse)
+    return ImageServices(decode, parse)
 
 
 def decode(data: bytes) -> Decoded:
@@ -246,8 +249,10 @@ def parse(text: str) -> dict[str, Any]:
 
 def remove_expired() -> None:
     """Delete expired exports, and files without a row."""
+    # Those of running jobs stay: their file is not written yet.
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()
+    # By file name: `place` begins with the folder.
     wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}
     waiting = Job.objects.filter(import_of__isnull=False, status__in=[*MOVING, JobStatus.STOPPED])
     brought = {str(pk) for pk in waiting.values_list("import_of", flat=True)}

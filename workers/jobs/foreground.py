@@ -43,6 +43,7 @@ def investigate(run: Run, console: Console) -> Run:
     """
     # Redis may not be running
     notify.muted.set()
+    # The run may be paused by an earlier Ctrl+C.
     transcript.resume(run.pk, person(run.owner))
     claimed = lease.claim(run.pk)
     if claimed is None:
@@ -51,9 +52,10 @@ def investigate(run: Run, console: Console) -> Run:
         # A flag rather than an exception: one raised inside a callback of a library may be swallowed there.
         before = signal.signal(signal.SIGINT, lambda *_: lease.stopping.set())
         try:
-            while _play_on(claimed, lost, console):
+            while _execute_claimed(claimed, lost, console):
                 pass
         except LeaseLost:
+            # Lost to another worker, not stopped here.
             if not lease.stopping.is_set():
                 raise
             pause(claimed)
@@ -90,11 +92,11 @@ def pause(claimed: Run) -> None:
     """Record that the owner paused the run. Ctrl+C may come at any point of a round."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
     pause = Paused(rounds, person(claimed.owner))
-    with suppress(transcript.LeaseLost, transcript.RunEnded):  # Another process was first
+    with suppress(LeaseLost, transcript.RunEnded):  # Another process was first
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 
-def _play_on(claimed: Run, lost: Flag, console: Console) -> bool:
+def _execute_claimed(claimed: Run, lost: Flag, console: Console) -> bool:
     """Play one round. After an error it is tried again after a moment."""
     from workers.jobs.run_round import execute_round
 

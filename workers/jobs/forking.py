@@ -1,8 +1,6 @@
 """Create the start of a fork: copy what its parent did up to a round, in one transaction.
 
-Replies, experiments, results, reminders and notes are copied, with keys of images and saved states of programs. Usage
-is not copied, because it counts for the parent. Copies get the time of the fork; the event `forked` after them names
-the parent.
+Copies get the time of the fork; the event `forked` after them names the parent.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
         row = Run.objects.select_for_update().get(pk=run.pk)
         if row.fence != run.fence or row.has_ended:
             raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")
+        # The start is recorded, so claims that failed before it do not count.
         row.claims = 0
         transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
@@ -46,7 +45,7 @@ def steps(run: Run, parent: Run, first: Started) -> Iterator[ImportedEvent]:
     """Yield the events of the start, in order."""
     plan, number = run.fork_plan, run.fork_round or 0
     yield step("started", first)
-    yield from copies(parent, plan["upto"], run.last_seq)
+    yield from copy_events(parent, plan["upto"], run.last_seq)
     who, changes = plan["who"], plan.get("changes", {})
     yield step("forked", Forked(number, who, parent.pk, changes))
     if text := plan.get("note"):
@@ -57,8 +56,9 @@ def step(kind: str, payload: Payload) -> ImportedEvent:
     return ImportedEvent(kind, payload, timezone.now())
 
 
-def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
+def copy_events(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
     """Yield the parent's events up to number `upto`. `last` is the number of the fork's latest event."""
+    # Programs continue from what the parent's experiments left.
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
     for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
@@ -74,8 +74,10 @@ def _copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
     """Return the payload without usage. `heard`, the last event its author knew, gets the number in the fork."""
     match payload:
         case Replied() if payload.heard:
+            # The note it had heard may have been left out: then the last copied one before it.
             known = (new for old, new in numbers.items() if old <= payload.heard)
             return replace(payload, usage=Usage(), heard=max(known, default=min(numbers.values()) - 1))
         case Replied() | ExperimentEnded() | Reminder():
+            # Usage counts for the parent, which paid for it.
             return replace(payload, usage=Usage())
     return payload

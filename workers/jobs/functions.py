@@ -14,7 +14,15 @@ from workers.errors import RequestError
 from workers.functions.baselines import STUDIES, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel, JudgedBox
 from workers.functions.scoring import judge_description, score_answer, summarise_scores
-from workers.functions.words.triplets import CHANCE, TRIPLETS, Judge, NearnessJudge, Triplet, ask_to_pick, parse_pick
+from workers.functions.words.triplets import (
+    CHANCE,
+    TRIPLETS,
+    NearnessJudge,
+    Triplet,
+    TripletJudge,
+    ask_to_pick,
+    parse_pick,
+)
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.metrics.intervals import estimate_mean
@@ -39,6 +47,7 @@ def score_end(run: Run, kind: str, payload: Payload) -> Payload:
 
 
 def _find_nearness() -> Nearness:
+    # Loaded on first use: only functions of words need it.
     return load_sentences(settings.LAB_SENTENCES)
 
 
@@ -59,7 +68,7 @@ def call_hints(box: BlackBox) -> list[tuple[Any, Any]]:
     return list(zip(hints, box.call(hints), strict=True))
 
 
-def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
+def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: TripletJudge | None = None) -> FunctionScore:
     """Score a function of words by the description, with nearness in meaning as default judge; any other by its
     code."""
     if box.family in WORD_FAMILIES:
@@ -85,7 +94,7 @@ class ModelJudge:
         return ask(self.backbone, ask_to_pick(description, triplet, question), parse_pick, spend, no_progress)
 
 
-def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge) -> FunctionScore:
+def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: TripletJudge) -> FunctionScore:
     """Score by the description of a function of words or texts."""
     return judge_description(cast("JudgedBox", box), answer.description, judge)
 
@@ -97,13 +106,15 @@ def find_judge(written: str) -> ModelJudge:
 
 
 def measure_baseline(
-    family: str, seeds: list[int], count: int, progress: Progress, judge: Judge | None = None
+    family: str, seeds: list[int], count: int, progress: Progress, judge: TripletJudge | None = None
 ) -> dict[str, Any]:
     """Let the family's scripted baseline find out `count` functions of each seed, and score its answers.
 
-    Functions of a seed are numbered from 1,000,000 · (seed + 1), which no list offers. Returns shares of successes by
-    common properties and a line per failure; for functions of words also right choices by the baseline's description,
-    by the true one (the ceiling) and by an empty one. An exception in `progress` stops it.
+    Functions of a seed are numbered from 1,000,000 · (seed + 1). Returns shares of successes by common properties and
+    a line
+    per failure; for functions of words also right choices by the baseline's description, by the true one (the
+    ceiling) and
+    by an empty one. An exception in `progress` stops it.
     """
     # Beyond all listed functions, so that no run has seen them
     numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
@@ -111,7 +122,7 @@ def measure_baseline(
 
 
 def measure_functions(
-    model: str, family: str, numbers: Sequence[int], progress: Progress, judge: Judge | None = None
+    model: str, family: str, numbers: Sequence[int], progress: Progress, judge: TripletJudge | None = None
 ) -> dict[str, Any]:
     """Measure the baseline on these functions of a model. Raises RequestError if there are none."""
     if not numbers:
@@ -121,6 +132,7 @@ def measure_functions(
         progress(f"Finding out {family}:{number}", done, len(numbers))
         scored.append(_study(open_box(model, family, number), judge))
         if family in WORD_FAMILIES:
+            # What a judge's guesses reach by a description that says nothing.
             floors.append(score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
     progress(f"Finding out {family} functions", len(numbers), len(numbers))
     return {
@@ -135,8 +147,8 @@ def measure_functions(
     }
 
 
-def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
-    # Each call is an experiment of its own, because noise is drawn by the experiment's number
+def _study(box: BlackBox, judge: TripletJudge | None) -> tuple[BlackBox, FunctionScore]:
+    # Each call is a separate experiment, because noise is drawn by the experiment's number
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
     return box, score(box, answer, judge)

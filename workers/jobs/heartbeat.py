@@ -1,7 +1,6 @@
 """Report this worker's state for the Workers page: device, memory, loaded models, current jobs.
 
-A thread checks every second and reports changes at once, otherwise every few seconds. It never loads or probes
-anything: it reports only parts of the laboratory and PyTorch that are already imported.
+A thread checks every second and reports changes at once, otherwise every few seconds.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ class Heartbeat:
     """One worker's entry in the list. `began` and `ended` may be called from any thread."""
 
     def __init__(self, threads: int) -> None:
+        # Host and process: several workers may run on one machine.
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.threads = threads
         self.up_since = time.time()
@@ -74,6 +74,7 @@ class Heartbeat:
     def report(self) -> dict[str, Any]:
         """Return everything that the page shows, as plain data. Sizes in bytes, times in seconds."""
         now = time.monotonic()
+        # Copied under the lock, then read outside it: the report takes longer than a job should wait.
         with self._lock:
             jobs, rounds = dict(self._jobs), dict(self._rounds)
         return {
@@ -113,7 +114,9 @@ def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
 
 def laboratory() -> Any:
     """Return the laboratory of this process, None before it exists."""
+    # Only what is already imported: a heartbeat must not load or probe anything.
     build = getattr(sys.modules.get("workers.jobs.laboratory"), "build_laboratory", None)
+    # `cache_info` tells whether it was built, without building it.
     if build is None or not build.cache_info().currsize:  # Not imported, or the import has not finished
         return None
     return build()

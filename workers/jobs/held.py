@@ -29,11 +29,12 @@ def claim(rows: Held, pk: int, *others: str, **changed: Any) -> bool:
     # By the database's clock, because clocks of machines differ
     lost = Q(status="running", beat__lt=database_now() - SILENCE)
     free = rows.objects.filter(lost | Q(status__in=("queued", *others)), pk=pk)
+    # Compare-and-set: the update matches only while the row is free.
     return bool(free.update(status="running", beat=database_now(), **changed))
 
 
 @contextmanager
-def keep(rows: Held, pk: int) -> Iterator[None]:
+def keep_alive(rows: Held, pk: int) -> Iterator[None]:
     """Send heartbeats for the row while the block runs."""
     running = rows.objects.filter(pk=pk, status="running")
 
@@ -47,8 +48,11 @@ def keep(rows: Held, pk: int) -> Iterator[None]:
 
 def recover(rows: Held, ask: Callable[[int], None]) -> None:
     """Enqueue rows whose worker died or whose message Redis may have lost. Doing so twice is harmless."""
+    # A row that was enqueued a moment ago is not lost: its heartbeat is fresh.
     silent = rows.objects.filter(beat__lt=database_now() - SILENCE)
     silent.filter(status="running").update(status="queued")
+    # A message that comes twice is harmless, because `claim` lets only one worker in.
+    # Bounded, so that a recovery ends soon; the next one continues.
     for pk in list(silent.filter(status="queued").values_list("pk", flat=True)[:MAX_RECOVERED]):
         # The new heartbeat keeps the next recovery from enqueuing it again at once
         rows.objects.filter(pk=pk, status="queued").update(beat=database_now())

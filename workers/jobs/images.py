@@ -1,7 +1,8 @@
 """The laboratory's memory of images, in the database and the image store.
 
-Each new image is encoded once and written by its own threads during the experiment. `flush` waits for the files, then
-writes the rows, before the step that refers to the images is recorded. Thumbnails follow later.
+Each new image is encoded once and written by threads during the experiment. `flush` waits for the files, then writes
+the
+rows. Thumbnails follow later.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class ImagesInDatabase:
         if wanted:
             rows = Image.objects.filter(key__in=wanted).values_list("unused_since", "key", *REMEMBERED)
             if any(unused_since for unused_since, *_ in rows):
+                # Pruning could otherwise remove them before a row refers to them.
                 Image.claim(wanted)
                 rows = rows.all()  # Read again: rows removed before the claim are gone
             self.looked_up.update(dict.fromkeys(wanted))
@@ -79,10 +81,7 @@ class ImagesInDatabase:
         return read_image(key)
 
     def png(self, key: str) -> bytes:
-        """Return the image as PNG: written or being written, else encoded from pixels, else the stored file.
-
-        An image that still waits for a writer is encoded here.
-        """
+        """Return the image as PNG: written or being written, else encoded from pixels, else the stored file."""
         if key not in self.writing:
             return encode_png(self.known[key][0]) if key in self.known else _data_of(key)
         # Not started yet: encoding here is faster than waiting for the queue
@@ -94,8 +93,10 @@ class ImagesInDatabase:
 
     def flush(self) -> None:
         """Wait for the files, then write the rows. Raises the errors of writes, OSError for a full disk."""
+        # Files before rows: a row without its file would show a broken image.
         for future in self.writing.values():
             future.result()
+        # Sorted, so that two workers lock rows in the same order.
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
         # Another worker may have stored the same pixels: only "external", the vaguest origin, gives way
         known = [row for row in rows if row.origin != Origin.EXTERNAL]
@@ -104,6 +105,7 @@ class ImagesInDatabase:
             Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
         if external:
             Image.objects.bulk_create(external, ignore_conflicts=True)
+        # Rows must exist before thumbnails are noted in them.
         thumbnails.write_soon({key: self.known[key][0] for key in self.writing})
         self.writing.clear()
         self.unsaved.clear()
@@ -120,6 +122,7 @@ def key_of_file(data: bytes) -> str:
     """Return the key of the image in a stored file. Raises ValueError or OSError with the reason if it is not an
     image."""
     try:
+        # Only PNG, the one format of the store.
         with Pillow.open(BytesIO(data), formats=["PNG"]) as image:
             image.load()
             return image_key(image)

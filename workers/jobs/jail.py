@@ -22,7 +22,7 @@ def layers() -> tuple[SandboxLayer, ...]:
     return jail.layers()
 
 
-def missing() -> list[SandboxLayer]:
+def find_missing_layers() -> list[SandboxLayer]:
     """Return the missing required layers. Without them no program runs, unless the operator overrides that."""
     return [layer for layer in layers() if layer.required and layer.state == "missing"]
 
@@ -32,12 +32,12 @@ def record() -> str:
     from workers.sandbox import jail
 
     words = jail.summary(layers())
-    return f"{words}, overridden" if missing() and settings.SANDBOX_OVERRIDE else words
+    return f"{words}, overridden" if find_missing_layers() and settings.SANDBOX_OVERRIDE else words
 
 
 def warning() -> str:
     """Return the warning about the sandbox for all users; "" if all is well."""
-    names = " and ".join(layer.name for layer in missing())
+    names = " and ".join(layer.name for layer in find_missing_layers())
     if names and settings.SANDBOX_OVERRIDE:
         return f"Programs run without the sandbox's {names}, because MAIA_SANDBOX_OVERRIDE is on."
     if names:

@@ -1,7 +1,6 @@
-"""Let a backbone judge a trial: a new conversation for each pair, whose answer is saved at once.
+"""Let a backbone judge a trial: a new conversation for each pair.
 
-`long` calls this for a job started on the page of a trial. If it is stopped, fails or uses up its allowance, finished
-pairs are kept and the job can be resumed.
+If it is stopped, fails or uses up its allowance, finished pairs are kept and the job can be resumed.
 """
 
 from __future__ import annotations
@@ -71,9 +70,12 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     """Ask about one pair, and save the answer and its cost."""
     tell()
     # The order of the two labels is drawn by the backbone's name and the pair
+    # Another backbone gets another order, so that the position has no effect on average.
     swapped = judging.is_swapped(judge.trial, pair, f"backbone {judge.backbone} {judge.backbone_model}")
     began = time.monotonic()
+    # In a random order, because judges favour the text that they read first.
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
+    # A known truth is judged by words alone.
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
     if not images and not pair.truth:
@@ -83,6 +85,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     messages = two_way.build_question(*texts, images, pair.truth)
     for attempt in range(ATTEMPTS):
         try:
+            # Another seed for each attempt, or the same unreadable reply may come back.
             reply = backbone.reply(messages, read_image, lambda _: tell(), judge.trial.seed + attempt)
         except ContentRefused as error:  # Counts as an unreadable answer
             reply = Reply(f"(refused) {error}", usage_of(error))
@@ -90,14 +93,15 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
         if said or attempt == ATTEMPTS - 1:
             answer = judging.answer_of(said, swapped) if said else Answer.UNREAD
             known = {"answer": answer, "swapped": swapped, "seconds": time.monotonic() - began, "reply": reply.text}
-            keep(judge, pair, known, reply.usage)
+            # At once, so that a stop or a failure loses no answer that was paid for.
+            save_vote(judge, pair, known, reply.usage)
             return
         # An unreadable reply was paid for too
         spend(judge, reply.usage)
 
 
 @transaction.atomic
-def keep(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
+def save_vote(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
     """Save the vote. Raises RequestError if the trial was closed meanwhile."""
     try:
         actions.lock_open_trial(judge.trial_id)

@@ -1,9 +1,4 @@
-"""States of runs that this worker played recently, so that its next round of one reads only new events.
-
-A state is removed when a round starts and put back when it ends normally, so no two threads share one. It is used only
-if its last event is still the last one in the database: a deleted run or a rolled-back transaction frees keys that may
-be reused.
-"""
+"""States of runs that this worker played recently, so that its next round of one reads only new events."""
 
 from __future__ import annotations
 
@@ -49,6 +44,7 @@ class KeptStates:
     def take(self, run: Run) -> KeptState | None:
         """Remove and return the state of the run."""
         with self._lock:
+            # Removed while a round uses it, so that no two threads share one.
             return self._states.pop(_key_of(run), None)
 
     def put(self, run: Run, kept: KeptState) -> None:
@@ -64,7 +60,8 @@ class KeptStates:
 
 
 def _key_of(run: Run) -> _Key:
-    """Return the key of a run. It includes the time, because a database may reuse the key of a deleted run."""
+    """Return the key of a run."""
+    # The number alone is not enough: a database may reuse the number of a deleted run.
     return run.pk, run.created
 
 

@@ -25,6 +25,7 @@ def answer(asked: int) -> None:
 
 def _compare(text: str) -> LabelAnswer:
     newest = Label.objects.order_by("-pk").values_list("text", flat=True)[:MAX_COMPARED]
+    # Each text once: many units share a label.
     labels = list(dict.fromkeys(newest))
     if not labels:
         return LabelAnswer()
@@ -32,5 +33,6 @@ def _compare(text: str) -> LabelAnswer:
         near = load_sentences(settings.LAB_SENTENCES).compare(text, labels)
     except MissingPart as missing:
         return LabelAnswer(problem=str(missing))
+    # Stable: of equal ones the newest comes first.
     first = np.argsort(-near, kind="stable")[:MAX_NEAREST]
     return LabelAnswer([(labels[place], round(float(near[place]), 4)) for place in first])

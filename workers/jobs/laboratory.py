@@ -32,6 +32,7 @@ plugin_reports: list[PluginReport] = []
 @cache
 def build_laboratory() -> Laboratory:
     device = find_device(settings.LAB_DEVICE)
+    # PyTorch's default on CUDA, TF32, would make maps less exact.
     if settings.LAB_PRECISION == "float32":
         compute_in_float32()
     known = LabSettings(

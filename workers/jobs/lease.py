@@ -1,8 +1,5 @@
-"""Claims on runs: one worker at a time, by compare-and-set, with a lease that expires and a fencing number that grows.
-
-Leases use the database's clock, because clocks of machines differ. Used by `rounds` and the command line. A worker that
-shuts down sets `stopping`.
-"""
+"""Claims on runs: one worker at a time, by compare-and-set, with a lease that expires and a fencing number that
+grows."""
 
 from __future__ import annotations
 
@@ -41,8 +38,10 @@ stopping = threading.Event()
 
 def claim(run_id: int) -> Run | None:
     """Claim the run; None if it has ended, waits for a person, or has a valid lease."""
+    # By the clock of the database: those of the machines may differ.
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=database_now())
     # Names host, process and thread, for people who read the row
+    # Compare-and-set: the update matches only while the run is free.
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
@@ -58,8 +57,8 @@ def claim(run_id: int) -> Run | None:
 
 @contextmanager
 def hold_lease(run: Run) -> Iterator[threading.Event]:
-    """Renew the lease of a claimed run while the block runs, and release it afterwards. Yields an event that is set
-    when the lease is lost."""
+    """Renew the lease of a claimed run while the block runs, then release it. Yields an event, set when the lease is
+    lost."""
     lost = threading.Event()
     try:
         with PeriodicThread(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
@@ -73,6 +72,7 @@ def hold_lease(run: Run) -> Iterator[threading.Event]:
 def renew(run: Run, lost: threading.Event) -> bool:
     """Renew the lease. Return False if another worker has the run."""
     try:
+        # Only with this fence: a later claim must not be prolonged.
         renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=database_now() + LASTS)
     except DatabaseError as error:  # Not fatal: even if the lease expires, the fence guards every step
         log.warning("The lease of run %s could not be renewed: %s", run.pk, error)

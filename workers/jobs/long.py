@@ -1,7 +1,6 @@
 """Celery tasks for long jobs: the catalogue of plug-ins, exemplars of units for pages, and jobs that users start.
 
-A job that a user starts has a `Job` row, and the first worker to claim it does it. It can be stopped and resumed. If a
-worker dies, its row stops getting heartbeats, and the recovery job enqueues it again.
+A job that a user starts has a `Job` row, and the first worker to claim it does it. It can be stopped and resumed.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ def write_exemplars(profile_id: int) -> None:
         UnitProfile.objects.filter(pk=profile_id).update(problem=str(error))
     except Exception as error:
         UnitProfile.objects.filter(pk=profile_id).update(problem=f"{type(error).__name__}: {error}")
+        # Raised again, so that the worker's log has the traceback.
         raise
 
 
@@ -106,12 +106,12 @@ def prune() -> None:
     from experiments.maintenance.pruning import prune as remove_unused
 
     try:
-        log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _silently, dry=False))
+        log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _check_shutdown, dry=False))
     except BackupError as error:
         log.warning("Nothing was pruned: %s", error)
 
 
-def _silently(what: str, done: int, total: int) -> None:
+def _check_shutdown(what: str, done: int, total: int) -> None:
     """Ignore progress, and raise Cancelled between two steps if the worker shuts down."""
     del what, done, total
     if lease.stopping.is_set():
@@ -129,8 +129,9 @@ def work(job_id: int) -> None:
 def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do a job that this process has claimed. Return and save its status and a message for the user."""
     # Without heartbeats, the recovery job would hand it to another worker
-    with held.keep(Job, job.pk):
+    with held.keep_alive(Job, job.pk):
         status, result = outcome(job, progress)
+    # In one transaction, so that an evaluation's end is announced exactly once.
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
         evaluation = Evaluation.objects.filter(job=job.pk).first() if status not in MOVING else None
@@ -153,7 +154,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.IMPORT: exchange.take_import,
         JobKind.JUDGE: judging.judge,
         JobKind.EVALUATION: engine.evaluate,
-        JobKind.SWEEP: sweeps.lay_out,
+        JobKind.SWEEP: sweeps.run_sweep_job,
         JobKind.SPARSE: sparse.train_for,
         JobKind.MEASURE: sparse.measure_for,
         JobKind.CAUSAL: causal.check_for,
@@ -162,6 +163,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:
+        # Reports of a user's job stay longer: its page may be opened later.
         tell = progress or _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS)
         return JobStatus.DONE, does[JobKind(job.kind)](job, tell)
     except Cancelled:
@@ -188,6 +190,7 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
         nonlocal reported
         now = time.monotonic()
         is_due = done >= total or now - reported >= TELL_EVERY
+        # A shutdown is a flag and costs nothing to look at; a stop is a query, so it waits for the next report.
         if lease.stopping.is_set() or (is_due and is_stopped()):
             raise Cancelled(f"The work on {topic} was stopped.")
         if not is_due:

@@ -27,6 +27,7 @@ def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progre
         for batch in table.batches(rows, progress, viewer):
             ready = [
                 # Nested data without a fixed schema is written as JSON
+                # Nested columns replace those of the row.
                 row | {name: json.dumps(row[name], ensure_ascii=False) for name in nested}
                 for row in batch
             ]

@@ -1,7 +1,4 @@
-"""A worker thread that repeats one step, such as heartbeats and status reports.
-
-The thread never dies silently: a failed step is logged and tried again next time.
-"""
+"""A worker thread that repeats one step, such as heartbeats and status reports."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ log = logging.getLogger(__name__)
 class PeriodicThread:
     """Calls `step` periodically during a `with` block, until it returns False.
 
-    The step may raise anything. The exception is logged with its traceback, and again only if it changes. A broken
-    database connection is reopened before the next step.
+    The step may raise anything. The exception is logged with its traceback, and again only if it changes.
     """
 
     def __init__(self, name: str, every: float, step: Callable[[], bool]) -> None:
@@ -34,12 +30,14 @@ class PeriodicThread:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._over.set()
+        # Waited for, so that no step runs after the block.
         self._thread.join()
 
     def _go_on(self) -> None:
         trouble = ""
         try:
             while not self._over.wait(self._every):
+                # The thread must outlive a failed step: without heartbeats, other workers would take over its work.
                 try:
                     connection.close_if_unusable_or_obsolete()  # Django does this only for requests
                     if not self._step():

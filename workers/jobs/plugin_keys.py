@@ -31,6 +31,7 @@ def model_key(written: str) -> str:
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
         return _check_key("model", make_absolute(text), MAX_MODEL)
+    # A bare word that is no folder is a misspelt key, not a hub id.
     if not text or ("/" not in text and not Path(text).is_dir()):
         names = ", ".join(registry.VISION_MODELS)
         raise UnknownName(f"There is no model {text!r}. Choose one of: {names}. Any hub id is hf:owner/name.")
@@ -80,6 +81,7 @@ def _split_key(text: str) -> tuple[Path, str]:
 
 def names_plugin(plugins: registry.Plugins, text: str) -> bool:
     """True if the text is a key of the registry, or begins with a family."""
+    # A family alone, as in "hf:", names nothing.
     family, colon, name = text.partition(":")
     return bool(name and family + colon in plugins) or (text in plugins and not text.endswith(":"))
 
@@ -92,6 +94,7 @@ def make_absolute(key: str) -> str:
 
 
 def _check_key(what: str, key: str, longest: int) -> str:
+    # Longer keys do not fit the column.
     if len(key) > longest or not key.isprintable():
         raise UnknownName(f"{key[:60]!r}… cannot name a {what}: at most {longest} printable characters are possible.")
     return key

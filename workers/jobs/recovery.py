@@ -1,7 +1,6 @@
 """Recover orphaned work. Beat runs it every 20 s, and each worker once at its start.
 
-Runs are claimed from the database, so a run of a dead worker is claimed again when its lease expires. This job handles
-the rest: runs in no queue, whose foreground process is gone, and jobs whose message Redis lost.
+Runs of dead workers need no recovery: they are claimed again when their lease expires.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ GRACE = timedelta(seconds=60)
 @shared_task(name="workers.jobs.recovery.recover")
 def recover() -> None:
     """Put orphaned runs into their queue, and enqueue lost jobs."""
+    # The report expires after some minutes.
     jail.publish_report()
-    for run in _list_forsaken():
+    for run in _list_orphaned():
         log.warning("Run %s was orphaned and is queued again.", run.pk)
         enqueue(run.pk)
     long.recover()
@@ -34,7 +34,7 @@ def recover() -> None:
     exchange.remove_expired()
 
 
-def _list_forsaken() -> list[Run]:
+def _list_orphaned() -> list[Run]:
     """Return active runs without a queue and without a valid lease, after the grace period."""
     # A run just created in the foreground also has no queue; it gets a minute to start
     return list(claims.list_claimable().filter(run_queue=None, due__lt=database_now() - GRACE).only("pk"))

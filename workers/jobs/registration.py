@@ -60,12 +60,12 @@ def index(job: Job, progress: Progress) -> str:
     """Run a job of kind "index". Layers from an earlier attempt are not indexed again."""
     model, names = str(job.options.get("model", "")), list(job.options.get("layers", []))
     insist = bool(job.options.get("insist"))
-    dataset = known_dataset(job.subject)
+    dataset = get_dataset(job.subject)
     said = index_layers(dataset, model, names, progress, insist=insist)
     return f"{said} {write_layers(dataset, model, names, progress)}" if job.options.get("exemplars") else said
 
 
-def known_dataset(name: str) -> Dataset:
+def get_dataset(name: str) -> Dataset:
     """Return the row of a dataset by key, name or path. Raises UnknownName with the known ones."""
     if row := find_dataset(name):
         return row
@@ -83,7 +83,7 @@ def index_layers(
     Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then resumes.
     """
     row = catalogue.look_at_model(plugin_keys.model_key(model_name))
-    layers, left = _published_of(dataset, _named_layers(row, names))
+    layers, left = _published_of(dataset, _find_layers(row, names))
     made = laboratory().index(row.name, dataset.key)
     # Saves each finished part, so that a stopped job can resume
     made.prepare([layer.name for layer in layers], progress, insist=insist)
@@ -118,7 +118,7 @@ def _published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], l
     return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
 
 
-def _named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
+def _find_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
     """Return the named layers, or all. Raises UnknownName for a missing one."""
     layers = {layer.name: layer for layer in model.layers.all()}
     if unknown := [name for name in names if name not in layers]:

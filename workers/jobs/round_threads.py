@@ -1,7 +1,6 @@
 """Threads of a worker that play rounds: each claims a run, plays one round of it, and claims again.
 
-Celery's own threads do long jobs, so neither kind waits for the other. A bell (`experiments.core.queue.ring`) wakes
-idle threads. They also check by themselves, less and less often, because a ring may be lost.
+A bell (`core.queue.wake_workers`) wakes idle threads.
 """
 
 from __future__ import annotations
@@ -89,6 +88,7 @@ class RoundThreads:
                 elif self.bell.wait(wait * random.uniform(0.75, 1.25)):
                     wait = LOOK_SECONDS
                 else:
+                    # Looks by itself too, less and less often, because a ring may be lost.
                     wait = min(MAX_LOOK_SECONDS, wait * 1.5)
         finally:
             connection.close()

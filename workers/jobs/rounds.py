@@ -29,6 +29,7 @@ _outages: deque[str] = deque(maxlen=1)
 
 def execute_claimed(run: Run, *, any_model: bool = False) -> None:
     """Execute one round, release the run, and charge its queue for the time. `any_model`: see `execute_round`."""
+    # Imported here, since it loads torch.
     from workers.jobs.run_round import execute_round
 
     # Events after this one are new, and their spans must be sent
@@ -44,8 +45,10 @@ def execute_claimed(run: Run, *, any_model: bool = False) -> None:
         finally:
             seconds = time.monotonic() - began
             counters.ROUND_SECONDS.observe(seconds)
+            # Also for a failed round: its spans and its time count.
             note_played(run.pk, known)
-            claims.settle(run, seconds)
+            claims.charge_queue(run, seconds)
+    # A run that is paused or waits has no conclusion; the check looks at its status.
     if not goes_on:
         check_conclusion(run.pk)
 
@@ -63,13 +66,14 @@ def _put_off(run: Run, error: Exception) -> None:
     log.log(
         logging.INFO if told else logging.WARNING,
         "Run %s had trouble: %s It is tried again in %d s.",
-        *(run.pk, _with_cause(error), wait),
+        *(run.pk, _add_cause(error), wait),
     )
     later = database_now() + timedelta(seconds=wait)
+    # Only with this fence: another worker may have claimed the run meanwhile.
     Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, waiting_reason=waiting_reason)
 
 
-def _with_cause(error: Exception) -> str:
+def _add_cause(error: Exception) -> str:
     return f"{error} ({error.__cause__})" if error.__cause__ else str(error)
 
 

@@ -122,7 +122,7 @@ class DatabaseRunLog:
             self._send_draft(payload.text)
         try:
             row = self._conclude(payload, seen) if kind == "concluded" else self._record(kind, payload, state)
-        except (transcript.LeaseLost, transcript.RunEnded) as error:
+        except transcript.RunEnded as error:
             raise LeaseLost(str(error)) from error
         event = Event(row.seq, row.kind, row.content)
         # The agent must read the note before it concludes
@@ -168,11 +168,14 @@ class DatabaseRunLog:
 
     def draft(self, text: str) -> None:
         now = time.monotonic()
+        # A piece for each word would flood the browsers.
+        # Always sent if empty: it removes the draft.
         if text and now - self.drafted < DRAFT_EVERY:
             return
         self._send_draft(text)
 
     def _send_draft(self, text: str) -> None:
+        # Only what is new, since browsers have the rest.
         notify.draft(self.run.pk, text, self.sent if text else 0)
         self.drafted, self.sent = time.monotonic(), len(text)
 
@@ -180,6 +183,7 @@ class DatabaseRunLog:
         if self.is_cancelled():
             raise Cancelled(f"Run {self.run.pk} was stopped.")
         now = time.monotonic()
+        # The last report removes the line.
         if done >= total:
             self.show("", done, total)
         elif now - self.reported >= REPORT_EVERY:
@@ -199,6 +203,7 @@ class DatabaseRunLog:
         """True if a person stopped the run. Raises LeaseLost if this worker must release it."""
         if lease.stopping.is_set() or self.lost.is_set():
             raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
+        # Seldom: programs ask for every call, and each look is a query.
         if not self.stop and time.monotonic() - self.looked >= LOOK_EVERY:
             self._look()
         return self.stop

@@ -20,7 +20,7 @@ from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
-from workers.agent.loop import Outcome, attempt, run_agent, start
+from workers.agent.loop import ProgramOutcome, attempt, run_agent, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
@@ -71,6 +71,7 @@ def execute_round(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, 
         run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load, LabelGrader(run, run_log)
     )
     if goes_on:
+        # Only while it continues: an ended run needs no state.
         run_log.keep_state()
     return goes_on
 
@@ -85,19 +86,20 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     if unknown:
         raise UnknownName(unknown)
     if run.started is None:
-        first = first_event(run)
+        first = get_first_event(run)
         if run.fork_round:
             forking.record_beginning(run, run_log, first)
         else:
             run_log.append("started", first)
     if run.backbone == PERSON:
+        # Sent, not merely drafted.
         replies = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False)
         if sent := replies.select_related("author").first():
             return PersonBackbone(person(sent.author), compose(sent.values))
     return laboratory().backbone(run.backbone, run.backbone_model)
 
 
-def first_event(run: Run) -> Started:
+def get_first_event(run: Run) -> Started:
     """Return what the agent is told, and what the run is made with.
 
     Raises RequestError for an invalid question, limit or system, MissingPart if something is missing.
@@ -106,7 +108,7 @@ def first_event(run: Run) -> Started:
     laboratory().check(spec)
     if run.options.get("ablation"):
         _check_ablation(spec)
-    # versions() | Recorded once: a worker that is updated later must not change it
+    # Recorded once: a worker that is updated later must not change it
     made_with = _name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
@@ -134,13 +136,13 @@ def _check_ablation(spec: SystemSpec) -> None:
 def _find_known(run: Run, spec: SystemSpec) -> Known:
     if spec.kind == FUNCTION:
         return Known(hints=functions.list_hints(run) if run.options.get("hints") else "")
-    return briefing.known_of(spec, run.toolset)
+    return briefing.find_known(spec, run.toolset)
 
 
 def _write_reference(run: Run, spec: SystemSpec) -> str:
     if spec.kind == FUNCTION:
         return build_function_reference()
-    lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
+    lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.find_lacking_tools(run, spec)
     ablation = bool(run.options.get("ablation"))
     vocabulary, changes = briefing.vocabulary_of(run), briefing.changes_of(run)
     extras, is_circuit = briefing.read_extras(), spec.kind == CIRCUIT
@@ -188,7 +190,7 @@ class SandboxRunner:
         self.images = images
         self.backbone = backbone
 
-    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+    def __call__(self, code: str, number: int, state: bytes) -> ProgramOutcome:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
@@ -199,12 +201,14 @@ class SandboxRunner:
             result = sandbox().run(
                 code,
                 context.calls(program_style(code)),
+                # Another seed for each experiment, or programs would draw the same numbers.
                 {**context.facts, "experiment.seed": self.run.seed + number},
                 bounds=Bounds(),
                 state=state,
                 cancelled=stop.is_pressed,
             )
         except Cancelled:
+            # The run itself was stopped, not this program alone.
             if not stop.who:
                 raise
             words, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began
@@ -216,7 +220,7 @@ class SandboxRunner:
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools
-        return Outcome(
+        return ProgramOutcome(
             result,
             tuple(tools.entries),
             tools.exemplar_mean,
@@ -254,9 +258,11 @@ class SandboxRunner:
         return laboratory().ordinary_images(spec, self.images, self.run.seed, self.run.toolset, self.run_log.progress)
 
     def describer(self, number: int) -> BackboneDescriber:
-        """Return the run's backbone as an observer. Its answers in earlier experiments are deleted."""
+        """Return the run's backbone as an observer. Deletes its answers in earlier experiments."""
         folder = laboratory().settings.state / "descriptions"
+        # The time of creation is part of the name, because a database may reuse the number of a deleted run.
         kept = folder / f"{self.run.pk}-{self.run.created:%Y%m%d%H%M%S%f}-{number}.jsonl"
+        # Answers of earlier experiments are not asked for again.
         for other in folder.glob(f"{self.run.pk}-*"):
             if other != kept:
                 other.unlink(missing_ok=True)
@@ -284,6 +290,7 @@ def _name_parts(run: Run) -> dict[str, str]:
     """Return the parts of the run with names and revisions. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
+    # Before anything is paid for.
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
     lab.tool_backends(run.toolset)  # Raises UnknownName

@@ -79,6 +79,7 @@ def _refuse_stack(key: str, model: VisionModel) -> None:
 def register(card: Facts, by: User | None) -> None:
     """Save the model "sae:NAME" with its layer and its card."""
     row = registration.model(f"sae:{card['name']}", by)
+    # The same fingerprint has the same weights.
     known = SparseAutoencoderRow.objects.filter(model=row, card__fingerprint=card["fingerprint"]).exists()
     fresh: Facts = {} if known else {"report": {}, "measured": None}  # A report of other weights is out of date
     SparseAutoencoderRow.objects.update_or_create(model=row, defaults={"card": card} | fresh)
@@ -134,6 +135,7 @@ def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Fa
     found: dict[str, list[superposition.Recovery]] = {"independent": [], "scenes": []}
     for seed in seeds:
         trial = superposition.Superposition(seed=seed, concepts=concepts, **wish)
+        # Even and odd seeds, so that no two seeds share a draw.
         drawn = [superposition.draw_independently(concepts, each) for each in (2 * seed, 2 * seed + 1)]
         # Different draws for training and measuring
         found["independent"].append(superposition.find_recovery(trial, drawn[0], drawn[1], progress))

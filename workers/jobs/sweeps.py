@@ -12,7 +12,7 @@ from workers.errors import RequestError
 from workers.protocols import Progress
 
 
-def lay_out(job: Job, progress: Progress) -> str:
+def run_sweep_job(job: Job, progress: Progress) -> str:
     """Do what is left of the job's sweep. After a worker died, another call resumes it.
 
     Raises RequestError if its person may no longer start runs, Cancelled.
@@ -50,4 +50,5 @@ def _retry_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
     while after := create_runs.retry_some(actor, sweep.pk, last):
         last = after
         progress("Trying runs again", 0, sweep.planned)
+    # Only this request: another one may have come meanwhile.
     create_runs.end_retry(sweep.pk, asked)

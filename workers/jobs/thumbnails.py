@@ -1,7 +1,6 @@
 """Thumbnails of images, as WebP: made after an image is stored, and by a job for images without them.
 
-Lists show thumbnails; without one, a page sends the whole image. Making them takes about ten times as long as storing
-the image, so nothing waits for them. The image's row records missing ones, and the recovery job requests them.
+Lists show thumbnails; without one, a page sends the whole image.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ def write_soon(images: Mapping[str, Pillow.Image]) -> None:
     """Make thumbnails of these images in the background. Their rows must exist. Also records finished ones."""
     mark_made()
     for key, image in images.items():
+        # Making them takes ten times as long as storing the image, so nothing waits for them; the recovery job requests
+        # the rest.
         if key not in _making and len(_making) < MAX_WAITING:
             _making[key] = _pool.submit(write, key, image)
 
@@ -48,6 +49,7 @@ def mark_made(*, wait: bool = False) -> None:
         if future and (error := future.exception()):
             log.warning("No thumbnails of image %s yet: %s", key, error)  # The recovery job tries again
         elif future:
+            # Collected, then recorded in one query.
             made.append(key)
     if made:
         Image.objects.filter(key__in=made).update(has_thumbnails=True)
@@ -59,6 +61,7 @@ def write(key: str, image: Pillow.Image) -> None:
         path = Image.thumbnail_of(key, size)
         if not default_storage.exists(path):
             # No side longer than `size`; small images keep their size
+            # WebP takes RGB and RGBA; `thumbnail` changes the image, so it is copied.
             small = image.copy() if image.mode in {"RGB", "RGBA"} else image.convert("RGB")
             small.thumbnail((size, size), Pillow.Resampling.LANCZOS)
             file = BytesIO()
@@ -86,6 +89,7 @@ def write_missing() -> None:
             if getattr(error, "errno", None) is not None:  # The disk failed, not the image: the next job tries again
                 raise
             log.warning("No thumbnails of image %s: %s", key, error)  # Pages show the image itself, if it exists
+        # Also for an image that cannot be read, or each job would try it again.
         Image.objects.filter(key=key).update(has_thumbnails=True)
     if len(keys) == AT_ONCE:
         ask_for("write_thumbnails")

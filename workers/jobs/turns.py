@@ -1,10 +1,12 @@
 """Decide whose turn it is: deficit round robin between the queues that have something to claim.
 
 Shreedhar and Varghese, "Efficient fair queueing using deficit round robin" (1995), with deficits that may be negative,
-because the length of a round is not known in advance. A visit grants a queue `QUANTUM` seconds of work. If its deficit
-is then positive, the queue is served with one round, and charged for it afterwards. So queues share seconds of work by
-their weights, whatever the length of their rounds, and a new queue waits for at most one round of each other queue.
-Independent of runs and the database.
+because the length of a round is not known in advance. Queues share seconds of work by their weights, whatever the
+length of their rounds, and a new queue waits for at most one round of each other queue.
+
+1. A visit grants a queue `QUANTUM` seconds of work.
+2. If its deficit is then positive, the queue is served with one round.
+3. Afterwards it is charged for the seconds of the round.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class QueueState:
     @property
     def visits(self) -> int:
         """Number of visits until the queue is served."""
+        # The deficit must be above 0, so a queue at exactly 0 needs one more visit.
         return 1 + max(0, floor(-self.deficit / self.grant))
 
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 def write(profile: UnitProfile, progress: Progress) -> None:
-    """Save the profile of a unit. Raises the errors of the laboratory, and Cancelled if `progress` does; then nothing
-    is saved."""
+    """Save the profile of a unit. Raises the errors of the laboratory, and Cancelled if `progress` does."""
     unit = profile.unit
     spec = unit.spec(profile.dataset.key)
     images = ImagesInDatabase()
@@ -52,13 +51,12 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
-        if spec.kind != CIRCUIT:  # A circuit has an index of its own
+        if spec.kind != CIRCUIT:  # A circuit has its own index
             note_index(profile.dataset, [unit.layer])
 
 
 def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: Progress) -> str:
-    """Save missing exemplars of all units of these layers over the dataset. Return a summary. Raises Cancelled if
-    `progress` does; another call resumes."""
+    """Save missing exemplars of all units of these layers. Return a summary. Raises Cancelled if `progress` does."""
     failed = done = 0
     for layer in Layer.objects.select_related("model").filter(model__name=model, name__in=names):
         for number in range(layer.units):
@@ -66,6 +64,7 @@ def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: P
             unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
             profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
             done += 1
+            # What an earlier attempt saved is kept, so a stopped job can resume.
             if profile.written is None:
                 failed += not _try(profile, progress)
     return f"Exemplars of {done - failed:,} of {done:,} units are there."
@@ -86,6 +85,7 @@ def _try(profile: UnitProfile, progress: Progress) -> bool:
 def ask_for(run: Run) -> None:
     """Request the exemplars that a run has used for the page of its unit. The index exists by now."""
     dataset = Dataset.objects.filter(key=run.options.get("dataset") or laboratory().settings.dataset).first()
+    # The command line works without Redis and without pages.
     if dataset is None or notify.muted.is_set() or (unit := find_unit_of(run)) is None:
         return
     profile, is_new = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
@@ -97,6 +97,7 @@ def _note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
     """Copy the figures of the index. A published index may lack some."""
     for name in ("quantile", "mean", "maximum", "active"):
         value = float(getattr(record, name))
+        # NULL, since JSON and columns hold no NaN.
         setattr(profile, name, value if math.isfinite(value) else None)
     known = record.counts and math.isfinite(record.start)
     profile.histogram = {"start": record.start, "width": record.width, "counts": record.counts} if known else {}
@@ -117,6 +118,7 @@ def note_index(dataset: Dataset, layers: list[Layer]) -> None:
 
 def write_neighbours(profile: UnitProfile) -> None:
     """Save similar units, or the reason why they cannot be compared. Repeated when requested again."""
+    # The time of the beginning: an index that is finished meanwhile is not part of it.
     began = timezone.now()
     try:
         profile.neighbours = compare(profile)
@@ -133,6 +135,7 @@ def compare(profile: UnitProfile) -> dict[str, Any]:
     layer, model = profile.unit.layer, profile.unit.layer.model
     indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model)
     ids = dict(indexes.values_list("layer__name", "layer_id"))
+    # Layers whose index has gone are left out.
     known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
     if layer.name not in known:
         return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}

@@ -1,7 +1,4 @@
-"""Send one request of a webhook to one of the IP addresses of its host, with limits on time and size.
-
-Does not use a library that follows redirects, uses proxies of the environment, or resolves the name again.
-"""
+"""Send one request of a webhook to one of the IP addresses of its host, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -62,6 +59,7 @@ class _BoundedStream(io.RawIOBase):
         if self._left <= 0:
             raise _TooLong("the answer is too long")
         # A receiver that sends a byte at a time must not exceed the total time
+        # Each wait gets only what is left of the total.
         self._connection.settimeout(_time_left(self._deadline))
         count = self._connection.recv_into(buffer, min(len(buffer), self._left))
         self._left -= count
@@ -97,8 +95,11 @@ def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer
 
 def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float) -> socket.socket:
     """Return a connection to the first IP address that accepts one, encrypted for https."""
+    # Names without an address end here as well.
     problem: OSError = socket.gaierror("no address")
     for each in addresses[:MAX_ADDRESSES]:
+        # By hand: a library would follow redirects, use proxies of the environment, or resolve the name again, and so
+        # reach addresses that were refused.
         connection = socket.socket(socket.AF_INET if each.version == 4 else socket.AF_INET6)
         try:
             connection.settimeout(_time_left(deadline) / 2)  # Leave time for another address
@@ -112,7 +113,7 @@ def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float)
 
 
 def _encrypt(connection: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
-    """The certificate must match the host name, whichever IP address it was resolved to."""
+    """Return the certificate must match the host name, whichever IP address it was resolved to."""
     return ssl.create_default_context().wrap_socket(connection, server_hostname=target.host)
 
 
@@ -127,6 +128,7 @@ def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
     response = HTTPResponse(_BoundedStream(connection, deadline), method="POST")  # type: ignore[arg-type]
     response.begin()
     if 200 <= response.status < 300:
+        # The body of a success tells nothing.
         return WebhookAnswer(response.status)
     if 300 <= response.status < 400:
         return WebhookAnswer(response.status, "It redirects, and redirects are not followed: add the new address.")

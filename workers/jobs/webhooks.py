@@ -1,9 +1,6 @@
 """Send due deliveries of webhooks from threads of the worker.
 
-Not a Celery job, because long jobs may occupy all of Celery's threads for hours. Like rounds, deliveries are found in
-the database every few seconds, so nothing is lost if Redis is empty, a worker is killed or a receiver is down. A
-delivery arrives at least once, and twice if a worker dies between answer and record: receivers recognize it by its id.
-A worker uses one thread per webhook, so a slow receiver delays only itself.
+A delivery may arrive twice, if a worker dies between answer and record: receivers recognize it by its id.
 """
 
 from __future__ import annotations
@@ -47,6 +44,7 @@ class WebhookSender:
     """Finds due deliveries between `start` and `stop`."""
 
     def __init__(self) -> None:
+        # Not Celery's threads, which long jobs may occupy for hours.
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="webhooks")
         self._lock = threading.Lock()
         self._busy: set[int] = set()
@@ -68,9 +66,11 @@ class WebhookSender:
         """Start on webhooks with due deliveries, the least recently served first."""
         if lease.stopping.is_set():
             return False
+        # From the database, so that nothing is lost if Redis is empty or a worker was killed.
         due = set(_list_due().order_by().values_list("webhook_id", flat=True).distinct())
         with self._lock:
             # Least recently served first, so that each webhook gets its turn
+            # Webhooks that were never served come first.
             free = sorted(due - self._busy, key=lambda pk: self._served.get(pk, 0.0))
             for pk in free[: THREADS - len(self._busy)]:
                 # One thread per webhook, so that a slow receiver delays only itself
@@ -110,6 +110,7 @@ def claim(pk: int) -> WebhookDelivery | None:
     changed: dict[str, Any] = {
         "attempts": F("attempts") + 1,
         "tried": database_now(),
+        # Due again later, should this worker die.
         "next_attempt": database_now() + CLAIM,
     }
     # No join: PostgreSQL rechecks a row changed by another worker only if it belongs to this table
@@ -147,6 +148,7 @@ def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
     said: dict[str, Any] = {"code": answer.code, "answer": answer.words}
     if answer.is_success:
         _update(delivery, status=DeliveryStatus.DELIVERED, delivered=database_now(), **said)
+    # The receiver wants no more, or all delays are used up.
     elif answer.code == GONE or delivery.attempts > len(DELAYS):
         _update(delivery, status=DeliveryStatus.GIVEN_UP, **said)
     else:
@@ -155,5 +157,6 @@ def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
 
 def _update(delivery: WebhookDelivery, **changed: Any) -> None:
     """Record the result of an attempt, unless the delivery is gone or another attempt was started."""
+    # By the number of attempts, which tells whether another worker started one meanwhile.
     mine = WebhookDelivery.objects.filter(pk=delivery.pk, status=DeliveryStatus.WAITING, attempts=delivery.attempts)
     mine.update(**changed)

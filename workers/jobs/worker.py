@@ -24,6 +24,7 @@ senders: list[WebhookSender] = []
 @worker_ready.connect
 def start_worker(**_: Any) -> None:
     """Start threads for rounds, webhooks and spans, recover orphaned work, and examine the plug-ins."""
+    # Tests start a worker several times in one process.
     lease.stopping.clear()
     presence = Heartbeat(settings.WORKER_THREADS)
     presence.start()
@@ -32,13 +33,14 @@ def start_worker(**_: Any) -> None:
     start_sender()
     threads.start()
     senders[0].start()
+    # As jobs, so that the start does not wait for them.
     send("workers.jobs.recovery.recover")
     ask_for("write_catalogue")
 
 
 @control_command()
 def ring(state: Any) -> None:
-    """Wake threads, because there may be something to claim: see `experiments.core.queue.ring`."""
+    """Wake threads, because there may be something to claim: see `experiments.core.queue.wake_workers`."""
     del state
     for threads in players:
         threads.bell.ring()
@@ -59,7 +61,8 @@ def job_ended(task_id: str, **_: Any) -> None:
 
 @worker_shutting_down.connect
 def end(**_: Any) -> None:
-    """Set the flag that stops rounds, because Celery cannot stop a thread. The next claim resumes them."""
+    """Set the flag that stops rounds. The next claim resumes them."""
+    # A flag, because Celery cannot stop a thread.
     lease.stopping.set()
     for threads in players:
         threads.bell.ring()
@@ -69,6 +72,7 @@ def end(**_: Any) -> None:
 def leave(**_: Any) -> None:
     """Stop rounds and remove the worker from the list. Also called if Celery ends on its own."""
     end()
+    # The heartbeat leaves last: until then this worker still has work.
     while players:
         players.pop().stop()
     stop_sender()

@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 from workers import hub
 from workers.errors import RequestError, UnknownName
 from workers.lab.imaging import image_key, mask_image
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.record.negations import find_negations
 from workers.weights import check_finite, load_network, load_part
@@ -73,7 +73,9 @@ class ClipJudge:
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
         """See `protocols.PresenceJudge.judge`; raises Cancelled between batches."""
         texts = [TEMPLATE.format(each) for each in _cut_alternatives(label)]
+        # The lock is held for each step, so that other threads get between
         with self._network as network:
+            # CLIP needs rivals, SigLIP none
             words = network.embed_texts(texts if network.is_sigmoid else [*texts, *NEUTRAL])
         answers: list[float | None] = []
         for start in range(0, len(pictures), self._batch):
@@ -93,6 +95,7 @@ class ClipJudge:
         """See `protocols.PartJudge`. Each image is masked like an exemplar, because the network cannot be told where
         to look."""
         marked = [
+            # 0.5 parts the mask's 0 from its 1
             Picture(mask_image(each.image, part.astype(np.float32), 0.5))
             for each, part in zip(pictures, parts, strict=True)
         ]
@@ -104,8 +107,10 @@ class ClipJudge:
         keys = [image_key(each) for each in images]
         new = {key: image for key, image in zip(keys, images, strict=True) if key not in self._kept}
         if new:
+            # On the processor: a cache on the GPU would take memory from networks
             self._kept.update(zip(new, network.embed_images(list(new.values())).cpu(), strict=True))
         found = torch.stack([self._kept[key] for key in keys])
+        # The most recently used last, so that the oldest are dropped
         for key in keys:
             self._kept.move_to_end(key)
         while len(self._kept) > _KEPT:
@@ -116,6 +121,7 @@ class ClipJudge:
 def _cut_alternatives(label: str) -> list[str]:
     """Return the alternatives of a label in lower case. Raises RequestError for a label without words or with a
     negation."""
+    # Embeddings hardly tell "no dog" from "dog"
     if negations := find_negations(label):
         raise RequestError(
             f"The label {label!r} cannot be tested: the network that judges images does not understand "
@@ -139,6 +145,7 @@ class _Towers:
     @classmethod
     def load(cls, folder: Path, settings: LabSettings) -> _Towers:
         """Load a checkpoint. Raises UnknownName for another kind of model, MissingPart for an incomplete one."""
+        # Imported here: it takes seconds
         import transformers
 
         found = transformers.PreTrainedConfig.get_config_dict(folder, local_files_only=True)[0]
@@ -149,6 +156,7 @@ class _Towers:
                 "as clip:google/siglip-base-patch16-224."
             )
         network_class, processor_class = (getattr(transformers, each) for each in _KINDS[kind])
+        # Loaded in float32, then converted: see `grounding_dino._network`
         network = load_network(network_class, folder, dtype=torch.float32, weights_only=True)
         processor = load_part(processor_class, folder)
         tokenizer = load_part(transformers.PreTrainedTokenizerFast, folder)
@@ -157,7 +165,7 @@ class _Towers:
 
     @torch.no_grad()
     def embed_texts(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings, (texts, width). Longer texts are truncated; SigLIP needs padded texts."""
+        """Return unit-length embeddings, (texts, width). Longer texts are truncated."""
         words = self.tokenizer(
             list(texts),
             padding="max_length" if self.is_sigmoid else True,
@@ -165,6 +173,7 @@ class _Towers:
             truncation=True,
             return_tensors="pt",
         ).to(self.network.device)
+        # SigLIP was trained on padded texts without a mask
         mask = {} if self.is_sigmoid else {"attention_mask": words["attention_mask"]}
         found = self.network.text_model(input_ids=words["input_ids"], **mask).pooler_output
         return self._finish(found if self.is_sigmoid else self.network.text_projection(found))
@@ -178,17 +187,20 @@ class _Towers:
             found = self.network.vision_model(pixels.to(self.network.device, self.network.dtype)).pooler_output
             return list(self._finish(found if self.is_sigmoid else self.network.visual_projection(found)))
 
-        return torch.stack(in_batches(list(images), len(images), work))
+        return torch.stack(map_in_batches(list(images), len(images), work))
 
     def weigh(self, images: Tensor, words: Tensor, alternatives: int) -> Tensor:
         """Return the probability that each image shows the likeliest alternative, (images,). The first rows of
         `words` are the alternatives."""
+        # Networks store the logarithm of the scale
         match = images @ words.T * self.network.logit_scale.float().exp().cpu()
         if self.is_sigmoid:
             return (match + self.network.logit_bias.float().cpu()).sigmoid().amax(1)
+        # All neutral texts together are the rival
         rivals = match[:, alternatives:].logsumexp(1, keepdim=True)
         return (match[:, :alternatives] - rivals).sigmoid().amax(1)  # softmax of each alternative beside the neutral
 
     def _finish(self, found: Tensor) -> Tensor:
+        # Half precision may overflow
         check_finite(found, "The embedding", self.network.name_or_path)
         return normalize(found.float(), dim=-1).cpu()

@@ -28,9 +28,8 @@ class Ablation:
         self._model, self._spec, self._batch_size, self._progress = model, spec, batch_size, progress
 
     def check(self, factor: Any = 0.0) -> tuple[RewritableModel, float]:
-        """Return the model and the factor. Raises ToolMisuse for an invalid factor, or for a system whose change has no
-        effect to read.
-        """
+        """Return the model and the factor. Raises ToolMisuse for an invalid factor, or a system that cannot be
+        changed."""
         number = arguments.check_number(factor, f"factor must be a number from 0 to {MAX_FACTOR:g}")
         try:
             question = CausalQuestion((self._spec.unit,), number)
@@ -42,6 +41,7 @@ class Ablation:
         """See `describe_changes`. Raises ToolMisuse; Cancelled between two batches."""
         model, number = self.check(factor)
         found: list[dict[str, Any]] = []
+        # In batches, so that a person can stop the run between two of them.
         for start in range(0, len(images), self._batch_size):
             self._progress(f"Running {model.name} with the unit changed", start, len(images))
             batch = images[start : start + self._batch_size]

@@ -1,6 +1,6 @@
 """Check what a program passes to a tool. Each function returns the checked value or raises ToolMisuse.
 
-The message names the argument, what came and what is wanted, since the agent reads it. Used by `System` and `Tools`.
+The message names the argument, what came and what is wanted, since the agent reads it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ ImageOrText = Image.Image | str
 
 def check_items(value: Any, argument: str, of: str) -> list[Any]:
     """Return a list of 1 to `MAX_ITEMS` items; a lone text or image counts as a list of one."""
+    # A text is a sequence too; without this each of its letters would be an item.
     if isinstance(value, ImageOrText):
         return [value]
     if not isinstance(value, list | tuple):
@@ -63,6 +64,7 @@ def check_titles(value: Any, argument: str) -> list[str]:
 
 def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[float]:
     """Return a list of finite numbers, or of NaN as well; a lone number counts as a list of one."""
+    # A lone number is allowed where a list is usual: programs measure single images.
     found = [value] if isinstance(value, Real) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
         if not _is_number(each) and not (or_nan and isinstance(each, float) and math.isnan(each)):
@@ -100,6 +102,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    # bool is a number to Python, but True as an activation is a mistake.
     try:
         return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     except OverflowError:  # an integer beyond any float

@@ -1,9 +1,7 @@
 """A circuit as a model of three layers, so that it has an index, exemplars and held-out images like any unit.
 
-The activation of a circuit is the mean over its members of activation / threshold. Members of different layers have
-different scales. A member's threshold is the value that its map exceeds at 1 % of places, so each counts alike, and 1
-means that a member is as active as where its masked images are bright. A threshold is at least a tenth of the mean of
-the member's exemplars: latents are silent at most places, so their 0.99 quantile may be 0. Made by `laboratory`.
+The activation of a circuit is the mean over its members of activation / threshold: 1 means that a member is as active
+as where its masked images are bright. Made by `laboratory`.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from workers.record.circuits import (
     find_number,
     find_size_problem,
 )
-from workers.record.decoding import fits
+from workers.record.decoding import is_of_type
 from workers.record.systems import SystemSpec
 
 if TYPE_CHECKING:
@@ -53,12 +51,13 @@ _MIN_SHARE = 0.1
 def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
     """Read the option "members" of a circuit: objects of model, layer and unit. Raises UnknownName if it is invalid."""
     given = spec.options.get("members")
-    if not fits(given, list[dict[str, Any]]) or given is None:
+    if not is_of_type(given, list[dict[str, Any]]) or given is None:
         raise UnknownName("A circuit needs the option “members”: a list of objects of model, layer and unit.")
     members = [_read_member(each) for each in given]
     if problem := find_size_problem(members):
         raise UnknownName(problem)
     number = find_number(members)
+    # Zero is what `subject` puts in place of the number: for its index a circuit is the only unit.
     if spec.layer != ACTIVATION_LAYER or spec.unit not in (0, number):
         raise UnknownName(
             f"These members are unit 0 or {number} of the layer {ACTIVATION_LAYER!r}, not {spec.unit!r} of "
@@ -69,6 +68,7 @@ def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
 
 def _read_member(given: Mapping[str, Any]) -> CircuitMember:
     model, layer, unit = (given.get(name) for name in ("model", "layer", "unit"))
+    # bool is an int to Python.
     is_number = isinstance(unit, int) and not isinstance(unit, bool)
     if given.keys() != {"model", "layer", "unit"} or not (isinstance(model, str) and isinstance(layer, str)):
         raise UnknownName("A member of a circuit has model, layer and unit, and nothing else.")
@@ -80,6 +80,7 @@ def _read_member(given: Mapping[str, Any]) -> CircuitMember:
 def check_network(network: str, models: Mapping[str, VisionModel]) -> None:
     """Raise UnknownName for a model that is neither the network nor built on it."""
     for key, model in models.items():
+        # A latent's model is an auto-encoder, which names the network below as its base.
         if (base := getattr(model, "base", None) or key) != network:
             raise UnknownName(f"A circuit is of one network, {network}; {key} belongs to {base}.")
 
@@ -96,10 +97,11 @@ class CircuitModel:
         self.members = members
         self._models, self._indexes = models, indexes
         self.name = f"circuit {_digest(*map(str, members))}"
+        # The weights of every model and the formula: another of either gives other activations.
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The activation as a map of one place; where in the image the members respond; and each member."""
+        """Return the activation as a map of one place; where in the image the members respond; and each member."""
         return (
             LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
             LayerInfo(MAP_LAYER, "", "circuit", 1),
@@ -111,9 +113,8 @@ class CircuitModel:
         return visible_part(self._models[self.members[0].model], size)
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """Return the thresholds (members,), all above 0. Computes the indexes of the members' layers where they are
-        missing.
-        """
+        """Return the thresholds (members,), all above 0. Computes missing indexes of the members' layers."""
+        # One pass over the dataset for all layers of a model.
         for model, layers in self._by_model.items():
             self._indexes[model].prepare(list(layers), progress)
         return self._thresholds
@@ -125,6 +126,7 @@ class CircuitModel:
     def _find_threshold(self, member: CircuitMember) -> float:
         known = self._indexes[member.model].unit(member.layer, member.unit)
         mean = sum(known.activations) / len(known.activations) if known.activations else 0.0
+        # Latents are silent at most places, so their 0.99 quantile may be 0, and nothing can be divided by that.
         found = max(float(known.quantile), _MIN_SHARE * mean)
         return found if found > 0 else 1.0  # a dead unit adds nothing with any threshold
 
@@ -137,11 +139,12 @@ class CircuitModel:
         return found
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, units, height, width); see `protocols.VisionModel.maps`."""
+        """Return (batch, units, height, width); see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [info.name for info in self.layers()])
         import torch
 
         found = self.measure_members(images)
+        # Members of different layers have different scales; divided by its threshold, each counts alike.
         mean = (found.activations / self._thresholds).mean(1)
         every = {
             ACTIVATION_LAYER: torch.from_numpy(mean)[:, None, None, None],
@@ -161,6 +164,7 @@ class CircuitModel:
                 places = places_of[layer]
                 own = probabilities(maps, scales[layer])[:, [self.members[place].unit for place in places]]
                 activations[:, places] = own.amax((2, 3)).numpy(force=True)
+                # The same divisors as of the activation, so the map and the number agree.
                 divisors = own.new_tensor(self._thresholds[places])[:, None, None]
                 # Resizing is linear, so the maps of a layer are summed first
                 sums.append((own / divisors).sum(1, keepdim=True))
@@ -172,6 +176,7 @@ def _add_resized(maps: Sequence[torch.Tensor]) -> NDArray[np.float32]:
     from torch.nn.functional import interpolate
 
     size = [max(each.shape[side] for each in maps) for side in (2, 3)]
+    # On the CPU: the maps may come from models on different devices.
     found = [interpolate(each.float().cpu(), size=size, mode="bilinear", align_corners=False) for each in maps]
     total: NDArray[np.float32] = sum(found[1:], start=found[0])[:, 0].numpy(force=True)
     return total

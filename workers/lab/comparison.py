@@ -1,8 +1,7 @@
 """Check that published exemplars belong to the model at hand, by what it gives for the same images.
 
-A release names the images that excite a unit most, and their activations. With the same weights, the model responds to
-a unit's images more than to those of other units, about as much as published, and in the same places. With other
-weights it does not, and a unit's number means another unit. Used by `exemplars`; measures a few units only.
+A release names the images that excite a unit most, and their activations. Used by `exemplars`; measures a few units
+only.
 """
 
 from __future__ import annotations
@@ -51,7 +50,9 @@ class ExemplarComparison:
 
     @property
     def differs(self) -> bool:
-        """True if the release is of other weights. Masks alone decide nothing: others may have cut them differently."""
+        """True if the release is of other weights."""
+        # With the same weights, a unit responds most to its own published images, about as much as published. Masks
+        # alone decide nothing: others may have cut them differently.
         alike = self.order >= MIN_ORDER or self.correlation >= MIN_CORRELATION
         alone = np.isnan(self.order) and np.isnan(self.correlation)
         return not (alike or alone) or not 1 / MAX_RATIO <= self.ratio <= MAX_RATIO
@@ -71,9 +72,8 @@ class ExemplarComparison:
 def compare_exemplars(
     found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
-    """Compare published and measured exemplars. Returns None if the release says nothing of any unit: all its
-    activations are alike.
-    """
+    """Compare published and measured exemplars. Returns None if all published activations of each unit are alike."""
+    # Where all activations of a unit are equal they have no order to compare.
     useful = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
     if not useful.size:  # as where there is one image of each unit
         useful = np.flatnonzero(found.activations[0] != 0)
@@ -84,9 +84,11 @@ def compare_exemplars(
     positions = found.positions[:, units].T
     measured, overlaps = _measure(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)
     own = np.stack([measured[row, row] for row in range(len(units))])  # (units, images)
+    # A published activation may be 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = own / published
         distance = np.abs(own - published).mean(1) / np.abs(published).mean(1)
+    # The one that differs most is the most telling example in a message.
     worst = int(np.nanargmax(distance))
     return ExemplarComparison(
         model.name,
@@ -96,6 +98,7 @@ def compare_exemplars(
         tuple(own[worst].tolist()),
         _order(measured),
         float(np.corrcoef(own.ravel(), published.ravel())[0, 1]) if np.ptp(own) and np.ptp(published) else float("nan"),
+        # The median: a single image that was recompressed badly must not decide.
         float(np.nanmedian(ratios[np.isfinite(ratios)])) if np.isfinite(ratios).any() else float("nan"),
         float(np.median(overlaps)) if overlaps else float("nan"),
     )
@@ -111,10 +114,9 @@ def _measure(
     batch_size: int,
     progress: Progress,
 ) -> tuple[NDArray[np.float64], list[float]]:
-    """Measure activations (units whose images they are, units, images), and how each image's masks overlap for its
-    unit.
-    """
+    """Measure activations (units whose images they are, units, images), and the overlaps of each unit's masks."""
     masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(dataset, "mask", None)
+    # All images of all units in one list, so that batches are full.
     order, size = positions.ravel(), positions.shape[1]
     activations, overlaps = np.empty((len(units), len(units), size)), []
     for start in range(0, len(order), batch_size):
@@ -124,6 +126,7 @@ def _measure(
         maps = model.maps(images, [layer])[layer][:, units.tolist()].numpy(force=True)
         for at, image, each in zip(some, images, maps, strict=True):
             row, rank = divmod(at, size)
+            # Of each image all units are kept: `_order` compares a unit's own images with those of others.
             activations[row, :, rank] = each.max((1, 2))
             mask = masks(int(order[at])) if masks and thresholds is not None else None
             if mask is not None and thresholds is not None:
@@ -136,8 +139,7 @@ def _measure(
 
 def _order(activations: NDArray[np.float64]) -> float:
     """Return the mean AUC of a unit's activations on its own images against those on others'; NaN with a single
-    unit.
-    """
+    unit."""
     areas = []
     for unit in range(len(activations)):
         own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()

@@ -1,8 +1,7 @@
 """Describe images with a backbone that sees: each time in a fresh conversation, without any hypothesis in it.
 
-Implements `protocols.Describer` for one experiment of a run. Answers are kept in a file until the experiment has its
-result, so a program that has to run again (its provider refused, or its worker died) does not pay twice. Made by
-`jobs.run_round`; its usage is part of the experiment's result.
+Implements `protocols.Describer` for one experiment of a run. Made by `jobs/run_round.py`; its usage is part of the
+experiment's result.
 """
 
 from __future__ import annotations
@@ -57,15 +56,16 @@ class _Question:
 
     @classmethod
     def of(cls, words: str, images: Sequence[Image], refusal: str) -> _Question:
+        # By key: the same image twice is shown once.
         shown = {image_key(image): image for image in images}
+        # The words are part of the name: another question about the same images is another answer.
         return cls(words, shown, hashlib.sha256("\n".join([words, *shown]).encode()).hexdigest(), refusal)
 
 
 class BackboneDescriber:
     """A `protocols.Describer` for one thread. Raises what the backbone raises, and what `progress` raises.
 
-    The backbone is asked from other threads, which do not know the run: `progress` is called by the caller's thread
-    alone.
+    The caller's thread alone calls `progress`.
     """
 
     def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = no_progress) -> None:
@@ -84,7 +84,7 @@ class BackboneDescriber:
         return sum(found, Usage())
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """One line for each image, `AT_ONCE` of them asked for at a time.
+        """Return one line for each image, `AT_ONCE` of them asked for at a time.
 
         Raises ToolRefused, naming the image, if a content filter stops one; what was answered before is kept.
         """
@@ -93,7 +93,7 @@ class BackboneDescriber:
         return [self._answers[each.name].text for each in questions]
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """A few sentences. Raises ToolRefused if a content filter stops them."""
+        """Return a few sentences. Raises ToolRefused if a content filter stops them."""
         question = _Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
         self._ask([question])
         reply = self._answers[question.name]
@@ -103,20 +103,23 @@ class BackboneDescriber:
 
     def _ask(self, questions: Sequence[_Question]) -> None:
         """Answer all questions, each asked once. Raises the first failure."""
+        # By name: equal questions are asked, and paid for, once.
         left = {each.name: each for each in questions if each.name not in self._answers}
         stop = Event()
         with ThreadPoolExecutor(AT_ONCE, "describe") as pool:
             asked = {pool.submit(self._reply, each, stop): name for name, each in left.items()}
+            # The pool's threads do not know the run, so only this thread reports progress and hears of a stop.
             try:
                 self._collect(asked, len(questions))
             except BaseException:
                 stop.set()  # requests under way stop at their next piece
+                # The pool is left only when its threads are done, so what they cost is known.
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         self._progress("describing images", len(questions), len(questions))
 
     def _collect(self, asked: Mapping[Future[Reply], str], total: int) -> None:
-        """Keep each answer as it comes. After a failure no more are started; those under way are still kept."""
+        """Keep each answer as it comes. After a failure no more are started."""
         waiting = set(asked)
         while waiting:
             self._progress("describing images", total - len(waiting), total)
@@ -125,10 +128,14 @@ class BackboneDescriber:
                 if not future.cancelled() and future.exception() is None:
                     self._answers[asked[future]] = future.result()
                     self._kept.parent.mkdir(parents=True, exist_ok=True)
+                    # At once: a program that has to run again, because its provider refused or its worker died, must
+                    # not pay twice.
                     with self._kept.open("ab") as file:
                         file.write(msgspec.json.encode((asked[future], future.result())) + b"\n")
                 else:
+                    # Requests under way are kept: they are paid for.
                     waiting = {each for each in waiting if not each.cancel()}
+        # The first failure by position, not by time, so that the same images give the same message.
         for future in asked:  # in the order of the images
             if not future.cancelled():
                 future.result()
@@ -140,11 +147,13 @@ class BackboneDescriber:
             if stop.is_set():
                 raise Cancelled("This description is not needed any more.")
 
+        # Numbered captions stand in for images that the backbone must leave out.
         parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(question.images, 1)]
         asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]
         try:
             said = self._backbone.reply(asked, question.images.__getitem__, check_stop, self._seed)
         except MaiaError as error:
+            # Failed requests may cost, too.
             self._lost.append(usage_of(error))
             if isinstance(error, ContentRefused):
                 raise ToolRefused(question.refusal.format(reason=error)) from error

@@ -22,9 +22,9 @@ MAX_TITLE = 200
 def flatten(
     things: Sequence[Any], memory: ImageMemory, progress: Progress = no_progress
 ) -> Iterator[str | LoggedImage]:
-    """Return texts and images in order, from lists of any depth; anything else, including lists of numbers, becomes
-    text.
-    """
+    """Return texts and images in order, from lists of any depth. Anything else, such as a list of numbers, becomes
+    text."""
+    # A pair (activation, image) is what `dataset_exemplars` gives to scripts.
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         image = look_up(memory, things[1], "an image")
@@ -50,7 +50,8 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     A line beside a single image is its title: the line after it or, if every image has one before it, that line.
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
-    for part in _drop_captions(_take(parts)):
+    for part in _drop_captions(_take_parts(parts)):
+        # A text closes a group: the next image begins another one.
         if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
@@ -58,9 +59,10 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     return [_split_titles(images, words) for images, words in found]
 
 
-def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
+def _take_parts(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
     """Return the parts, up to the last image that is shown. Raises ToolMisuse."""
     found, most = [], arguments.MAX_ITEMS
+    # Counted while images are read: a list may hold thousands, and reading them takes long.
     left = most
     for part in parts:
         left -= isinstance(part, LoggedImage)

@@ -1,7 +1,7 @@
 """Check what a program passes to the game engine, and build the grid of views that its lists ask for.
 
-A language model wrote the program: types, bounds and the number of images are checked here, by the table of
-`record.engine_parameters`.
+A language model wrote the program: types, bounds and the number of images are checked here, by the table in
+`record/engine_parameters.py`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
     `options` holds what was given by name, None for what was not. Raises ToolMisuse.
     """
     words = arguments.check_texts(prompts, "prompts")
-    seeds = [None] if options.get("seed") is None else [_check_seed(each) for each in _as_list(options["seed"], "seed")]
+    # None: the run chooses it, and all images of a prompt share it.
+    seeds = (
+        [None] if options.get("seed") is None else [_check_seed(each) for each in _parse_list(options["seed"], "seed")]
+    )
     axes = [_list_values(name, options[name]) for name in ENGINE_PARAMETERS if options.get(name) is not None]
     total = math.prod([len(words), len(seeds), *map(len, axes)])
+    # Before the list is built: a few long lists multiply to millions of images.
     if total > arguments.MAX_ITEMS:
         factors = " x ".join(str(n) for n in [len(words), len(seeds), *map(len, axes)] if n > 1)
         raise ToolMisuse(
@@ -50,6 +54,7 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
             "Pass fewer prompts or values, or call several times."
         )
     return [
+        # A camera may set two parameters at once, so each axis gives dictionaries.
         EngineRequest(row, prompt, seed, {name: value for part in parts for name, value in part.items()})
         for row, prompt in enumerate(words)
         for seed in seeds
@@ -61,16 +66,17 @@ def _list_values(name: str, value: Any) -> list[dict[str, float]]:
     """List the values of one parameter; those of the camera may include an elevation."""
     if name == "camera":
         # A tuple is one camera position, a list is a sweep
-        given = [value] if isinstance(value, tuple) else _as_list(value, name)
+        given = [value] if isinstance(value, tuple) else _parse_list(value, name)
         return [_check_camera(each) for each in given]
-    return [{name: _check_value(name, each)} for each in _as_list(value, name)]
+    return [{name: _check_value(name, each)} for each in _parse_list(value, name)]
 
 
-def _as_list(value: Any, name: str) -> Sequence[Any]:
+def _parse_list(value: Any, name: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         return [value]
     if not value:
         raise ToolMisuse(f"{name} is an empty list. Pass one value, a list of values, or leave it out.")
+    # Before each value is checked: the list comes from a program, and may have any length.
     if len(value) > arguments.MAX_ITEMS:
         raise ToolMisuse(
             f"{name} holds {len(value)} values; one call takes {arguments.MAX_ITEMS} at most. Call several times."
@@ -104,6 +110,7 @@ def _check_value(name: str, value: Any) -> float:
 def _check_seed(value: Any) -> int:
     wanted = f"seed must be a whole number from 0 to {MAX_SEED}"
     number = arguments.check_number(value, wanted)
+    # 2.0 is a whole number too.
     if number != int(number) or not 0 <= number <= MAX_SEED:
         raise ToolMisuse(f"{wanted}, but is {number:g}.")
     return int(number)

@@ -1,10 +1,7 @@
 """The exemplar index: statistics of every unit of a layer over a dataset. Computed in one pass, saved, loaded next
-time. Exemplars come from the split "exemplars" alone; statistics such as the mean cover all images.
-
-Files lie in `<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in
-`<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
-`indexing`; published exemplars of a layer are used where they exist. Masked images are made by the system, not here.
-Made by `laboratory`; systems read it.
+Exemplars come from the split "exemplars" alone; statistics such as the mean cover all images. Files lie in
+`<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in `<layer>.<scale>.npz`. Made by
+`laboratory`; systems read it.
 """
 
 from __future__ import annotations
@@ -30,10 +27,10 @@ from workers.lab.index_files import (
     SkippedImages,
     UnitStatistics,
     empty_sample,
-    from_published,
-    from_running_stats,
+    read_published_statistics,
     replace_exemplars,
     report_disk_errors,
+    summarize_stats,
 )
 from workers.lab.indexing import IndexingRun, describe_layers, stamp_index
 from workers.protocols import (
@@ -73,10 +70,12 @@ class ExemplarIndex:
     def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
         """Return the statistics of a layer's units. Raises Cancelled if `progress` does.
 
-        Layers of concepts, and of a circuit, are all indexed with the first of them: looking at images is what costs,
-        and they share that.
+        Raises Cancelled if `progress` does.
         """
         if layer not in self._layers:
+            # Looking at images is what costs, and layers of concepts or of a circuit share that, so all are indexed at
+            # once.
+            # Only layers whose work is shared: those of a network are indexed when they are asked for.
             sharing = [info.name for info in self._model.layers() if info.kind in ("concept", "circuit")]
             self.prepare(sharing if layer in sharing else [layer], progress)
         return self._layers[layer]
@@ -100,6 +99,7 @@ class ExemplarIndex:
         """Return the images that were left out when a layer was indexed; none if no layer has been yet."""
         try:
             return SkippedImages.from_json((self.folder / "skipped.json").read_text("utf-8"))
+        # A damaged list must not keep the index from being used.
         except (OSError, KeyError, TypeError, ValueError):
             return SkippedImages()
 
@@ -116,9 +116,12 @@ class ExemplarIndex:
         if self._missing(layers):
             what = f"Waiting for the index of {self._model.name} {describe_layers(layers)}"
             wait = partial(progress, what, 0, len(self._dataset))
+            # A stack, so that errors of the disk are reported for the lock alone, not for the whole pass.
             with ExitStack() as held:
                 with report_disk_errors(self.folder):
+                    # Threads and processes that want the same index wait for one another, so it is computed once.
                     held.enter_context(hold_lock(self.folder / "lock", wait))
+                # Again under the lock: another one may have computed it meanwhile.
                 if missing := self._missing(layers):
                     self._compute(missing, progress, insist)
 
@@ -135,12 +138,14 @@ class ExemplarIndex:
         ask_dataset(self._dataset, "prepare", progress)
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
+        # Asked before any pass: exemplars that do not fit must not cost an hour first.
         published = {info.name: found for info in layers if (found := self._published(info))}
         for info in layers:
             if found := published.get(info.name):
                 self._compare(info.name, found, progress, insist)
+                # With thresholds for every unit the publication replaces the pass; otherwise quantiles are measured.
                 if found.thresholds is not None and len(found.thresholds) == info.units:
-                    self._keep(info.name, from_published(found, found.thresholds))
+                    self._keep(info.name, read_published_statistics(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
             checkpoint = self.folder / "checkpoint.npz"
@@ -148,8 +153,10 @@ class ExemplarIndex:
             with report_disk_errors(self.folder), atomic_write(self.folder / "skipped.json") as file:
                 file.write(work.skipped.to_json().encode())
             for name, stats in work.stats.items():
-                measured = from_running_stats(stats)
+                measured = summarize_stats(stats)
+                # Published images, measured statistics.
                 self._keep(name, replace_exemplars(measured, published[name]) if name in published else measured)
+            # Only now: until the last layer is saved, a stopped job resumes from it.
             checkpoint.unlink(missing_ok=True)
         what = f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}"
         progress(what, len(self._dataset), len(self._dataset))
@@ -172,10 +179,11 @@ class ExemplarIndex:
         return replace(found, activations=found.activations[:most], positions=found.positions[:most])
 
     def _compare(self, layer: str, found: PublishedLayer, progress: Progress, insist: bool) -> None:
-        """Refuse exemplars of other weights, or mark them. A caller that insisted once need not do so again."""
+        """Refuse exemplars of other weights, or mark them."""
         made = compare_exemplars(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
         if made is None or not made.differs:
             return
+        # A caller that insisted once need not do so again.
         if not insist and not self.note(layer):
             raise MissingPart(
                 f"{self._dataset.name} is of other weights than {self._model.name}: {made}. Take the model that it is "
@@ -192,24 +200,30 @@ class ExemplarIndex:
             return {}
 
     def _keep(self, layer: str, statistics: LayerStatistics) -> None:
+        # Written before it is remembered: what is in memory is on disk.
         with report_disk_errors(self.folder), atomic_write(self._path(layer)) as file:
             np.savez(file, stamp=self._stamp(), **vars(statistics))
         self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
-        """Path of a layer's file. Logits are indexed as probabilities, so their scale is part of the name."""
+        """Return the path of a layer's file."""
+        # Logits are indexed as probabilities, so their scale is part of the name.
         scale = next((info.scale for info in self._model.layers() if info.name == layer), "")
         return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
     def _stamp(self) -> NDArray[np.float64]:
+        # As an array: `np.savez` keeps nothing else without pickle.
         return np.array(stamp_index(self._settings, self._dataset))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """Read the saved statistics; None if they are missing, damaged, or made under other settings."""
         try:
+            # No pickle: a file of objects could run code.
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 known = {field.name: saved[field.name] for field in fields(LayerStatistics) if field.name in saved}
+                # Files without a sample are older; they still serve as an index.
                 found = LayerStatistics(**({"sample": empty_sample(layer.units)} | known))
+                # Other settings give other figures, so such a file is computed anew.
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None
@@ -228,4 +242,5 @@ def file_name(text: str) -> str:
     name = re.sub(r"[^\w.-]", "_", text)
     if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
+    # The hash tells apart texts that begin alike; file systems limit names to 255 bytes.
     return f"{name[: _MAX_NAME_BYTES // 4]}-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:32]}"

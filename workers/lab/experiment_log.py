@@ -47,10 +47,7 @@ class ExperimentLog:
         self._chars_left = TEXT_CHARS
 
     def add(self, images: Sequence[LoggedImage], text: str = "") -> None:
-        """Log one entry. Images not measured in this experiment are measured, since every logged number is measured.
-
-        Raises ToolMisuse if the experiment has logged too many images.
-        """
+        """Log one entry. Raises ToolMisuse if the experiment has logged too many images."""
         logged = sum(len(entry.observations) for entry in self.entries)
         if logged + len(images) > MAX_OBSERVATIONS:
             raise ToolMisuse(
@@ -58,6 +55,7 @@ class ExperimentLog:
                 f"one experiment logs {MAX_OBSERVATIONS} at most. Log the rest in the next experiment."
             )
         raw = [find_raw(self._memory, each.image) for each in images]
+        # Every logged number is measured, so images that were not measured yet are measured now.
         self._system.measure(raw)
         seen = tuple(self._observation(*pair) for pair in zip(images, raw, strict=True))
         kept = text[: self._chars_left]
@@ -80,6 +78,7 @@ class ExperimentLog:
         seen = [observation for entry in self._all() for observation in entry.observations]
         found: list[dict[str, Any]] = []
         left = RESULT_CHARS
+        # The latest first, so that the oldest are left out if not all fit through the wire.
         for each in reversed(seen[-LATEST_RESULTS:]):
             text = encode_text(self._memory, each.masked or each.image)
             left -= len(text)

@@ -61,8 +61,10 @@ class FunctionSystem:
             outputs = system.call(inputs)
             tools.log_experiment(inputs, outputs, "a first look at the whole domain")
         """
+        # The number of the call decides the noise, so a repeated experiment gives the same outputs.
         self._number += 1
         outputs = self.subject.call(inputs, self._number)
+        # As JSON, so that NaN and lists can be compared and looked up.
         for given, answer in zip(inputs, outputs, strict=True):
             self.answers.setdefault(to_json(given), set()).add(to_json(answer))
         self.measured += len(outputs)
@@ -113,6 +115,7 @@ class FunctionTools:
             )
         told = [{name: to_json(values[place]) for name, values in predictions.items()} for place in range(len(inputs))]
         samples = tuple(self._sample(*each) for each in zip(inputs, outputs, told, strict=True))
+        # Cut, not refused: the samples are what matters.
         left = TEXT_CHARS - sum(len(entry.text) for entry in self.entries)
         self.entries.append(LogEntry((), str(text)[: max(0, left)], samples))
 
@@ -132,9 +135,10 @@ class FunctionTools:
         ]
 
     def _sample(self, given: Any, output: Any, predictions: Mapping[str, str]) -> Sample:
-        """Raises ToolMisuse for an output that the function did not give: what is logged is what was measured."""
+        """Return a logged input with its output. Raises ToolMisuse for an output that the function did not give."""
         kept = Sample(to_json(given), to_json(output), predictions)
         known = self._system.answers.get(kept.input, set())
+        # What is logged must be what was measured.
         if kept.output not in known:
             gave = f"gave {' or '.join(sorted(known)[:3])}" if known else "was not called with it in this experiment"
             raise ToolMisuse(
@@ -145,7 +149,7 @@ class FunctionTools:
 
 
 def _check_lengths(inputs: Any, outputs: Any, predictions: Any) -> dict[str, Sequence[Any]]:
-    """The predictions by name. Raises ToolMisuse unless all are lists of the same length."""
+    """Return the predictions by name. Raises ToolMisuse unless all are lists of the same length."""
     if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
         raise ToolMisuse("inputs and outputs must be lists, as system.call takes and gives them.")
     if len(inputs) != len(outputs):
@@ -159,4 +163,5 @@ def _check_lengths(inputs: Any, outputs: Any, predictions: Any) -> dict[str, Seq
     for name, values in predictions.items():
         if len(values) != len(inputs):
             raise ToolMisuse(f"{str(name)[:_NAME_CHARS]!r} has {len(values)} predictions for {len(inputs)} inputs.")
+    # Cut: the name is drawn beside a curve.
     return {str(name)[:_NAME_CHARS]: values for name, values in predictions.items()}

@@ -32,6 +32,7 @@ def count_pixels(text: str) -> int:
     """Return the pixels of the image in a Base64 text; 0 if it is none, or of a format not decoded here."""
     start = text.find(",") + 1 if text.startswith("data:") else 0
     with suppress(Exception):  # decoding reports any error
+        # Eight characters of Base64 hold the signature; most texts end here.
         if base64.b64decode(text[start : start + 8], validate=True).startswith(_SIGNATURES):
             with Image.open(BytesIO(decode_base64(text)), formats=FORMATS) as image:
                 return image.width * image.height
@@ -43,6 +44,7 @@ def explain_scans(image: Image.Image) -> str:
     if image.format not in {"JPEG", "MPO"}:
         return ""
     file = image.fp  # type: ignore[attr-defined]
+    # Pillow keeps the file open until it loads the pixels.
     file.seek(0)  # loading seeks by itself
     if count_scans(file.read()) <= MAX_SCANS:
         return ""
@@ -50,15 +52,15 @@ def explain_scans(image: Image.Image) -> str:
 
 
 def count_scans(data: bytes) -> int:
-    """Count the scans of a JPEG as a decoder meets them, up to one over `MAX_SCANS`.
-
-    The contents of segments (such as a thumbnail) and data after the image (such as a phone's video) are skipped.
-    """
+    """Count the scans of a JPEG as a decoder meets them, up to one over `MAX_SCANS`."""
+    # The first two bytes are the start of the image.
     at, scans = 2, 0
     while scans <= MAX_SCANS and (found := _MARKER.search(data, at)):
         marker, at = found[0][-1:], found.end()
+        # Data after the image, such as a phone's video, are not decoded.
         if marker == _END:
             break
         scans += marker == _SCAN
+        # Skips what lies in a segment, such as a thumbnail with scans.
         at += int.from_bytes(data[at : at + 2], "big")
     return scans

@@ -28,7 +28,7 @@ from workers.protocols import (
 from workers.record.experiments import LogEntry
 from workers.record.origins import Origin
 
-_SHOWN = 200
+_MAX_QUOTED_CHARS = 200
 """Characters of a prompt or a remark that are shown again."""
 _REASON = 400
 """Maximum characters of a refusal's reason: long enough for the working example at its end."""
@@ -47,17 +47,16 @@ class ToolBackends:
 
 
 class ImageSeeds:
-    """A seed for each image: derived from the run's seed, the words, and how often the run asked for them.
-
-    Images that earlier experiments logged are not drawn again; the same run with the same log draws the same.
-    """
+    """A seed for each image: derived from the run's seed, the words, and how often the run asked for them."""
 
     def __init__(self, seed: int, earlier: Iterable[LogEntry]) -> None:
         self._seed = seed
+        # What earlier experiments logged is not drawn again.
         self._used = {(seen.prompt, seen.seed) for entry in earlier for seen in entry.observations}
 
     def next(self, words: str) -> int:
         """Return a seed from 0 to 2**31 - 1 that these words did not have yet."""
+        # Counted up until one is free: a repeated prompt is to give another image.
         seeds = (derive_seed(self._seed, words, times) for times in count())
         seed = next(each for each in seeds if (words, each) not in self._used)
         self._used.add((words, seed))
@@ -93,14 +92,14 @@ class ImageTools:
         generator = self._backends.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
+        # Refused originals are reported by the edit that needs them.
         self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != Origin.ORIGINAL)
         return self._keep_drawn(pictures, prompts, seeds, origin)
 
     def render(self, requests: Sequence[EngineRequest]) -> list[StoredImage]:
-        """Render one image of the game engine for each request. Images of one prompt share its seed, so they differ by
-        their parameters alone. Refusals are as in `generate`.
-        """
+        """Render one image of the game engine for each request. Refusals are as in `generate`."""
         prompts = {each.row: each.prompt for each in requests if each.seed is None}
+        # Images of one prompt share its seed, so they differ by their parameters alone.
         drawn = {row: self._seeds.next(prompt) for row, prompt in prompts.items()}
         seeds = [drawn[each.row] if each.seed is None else each.seed for each in requests]
         engine, words = self._backends.engine(), [each.prompt for each in requests]
@@ -111,13 +110,14 @@ class ImageTools:
         return kept
 
     def edit(self, originals: Sequence[StoredImage], instructions: Sequence[str]) -> list[StoredImage]:
-        """Apply one instruction to each raw image, with the seed of its original.
+        """Apply one instruction to each raw image.
 
         An instruction that is refused, or whose original was not made, gives a placeholder and a remark that says why.
         Raises Cancelled; ToolRefused if all are refused.
         """
         seeds = [
             self._seeds.next(words) if kept.provenance.seed is None else kept.provenance.seed
+            # With the seed of its original, so that an edit changes only what it names.
             for kept, words in zip(originals, instructions, strict=True)
         ]
         edited = self._edited(originals, instructions, seeds)
@@ -125,8 +125,9 @@ class ImageTools:
         known = [Provenance(Origin.EDITED, words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
         found = self._keep(edited, known)
         for kept, words, original in zip(found, instructions, originals, strict=True):
+            # Compared by pixels: an editor may return the same image.
             if kept.key == original.key and is_made(kept):
-                self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
+                self.remarks[f"The edit {words[:_MAX_QUOTED_CHARS]!r} changed nothing in its image."] = None
         return found
 
     def describer_of(self, images: Sequence[StoredImage]) -> Describer:
@@ -134,6 +135,7 @@ class ImageTools:
         made for.
         """
         describer = self._backends.describer()
+        # Only some describers are made for one kind of image.
         refusal: Callable[[Json], str] | None = getattr(describer, "refusal", None)
         for at, kept in enumerate(images if refusal else ()):
             raw = self._memory.recall(raw_key(kept)) if is_made(kept) else None
@@ -146,6 +148,7 @@ class ImageTools:
     ) -> list[Picture]:
         """Return the editor's pictures; originals that were not made are not passed to it."""
         editor, there = self._backends.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
+        # Only real originals are passed on: editing a grey placeholder would give an image of nothing.
         pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
         made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
         found = dict(zip(there, made, strict=True))
@@ -165,7 +168,8 @@ class ImageTools:
         if not asked:
             return
         self.refused.update(asked)
-        refused = list(dict.fromkeys(f"{each[:_SHOWN]!r} ({reason[:_REASON]})" for each, reason in asked))
+        # Each reason once: a batch of prompts is often refused for the same word.
+        refused = list(dict.fromkeys(f"{each[:_MAX_QUOTED_CHARS]!r} ({reason[:_REASON]})" for each, reason in asked))
         shown = "; ".join(refused[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
         what = f"{shown}. {getattr(maker, 'vocabulary', '')}".strip()
         if none_is_an_error and len(asked) == len(pictures):
@@ -182,8 +186,9 @@ class ImageTools:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.note:
-                self.notes[one.key] = picture.note[:_SHOWN]
-                self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.note[:_SHOWN]}"] = one.key
+                self.notes[one.key] = picture.note[:_MAX_QUOTED_CHARS]
+                # With the words, since a remark alone does not say which image it is about.
+                self.noted[f"{provenance.prompt[:_MAX_QUOTED_CHARS]!r}: {picture.note[:_MAX_QUOTED_CHARS]}"] = one.key
         return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
 
 

@@ -1,7 +1,6 @@
 """The one home of image conversion and masks. Knows no model, no tool and no storage.
 
 Images are `PIL.Image.Image`, mode RGB, at most `MAX_PIXELS` pixels. Activation maps are float arrays (height, width).
-All code that turns bytes or text into images calls this module, since the input is hostile.
 """
 
 from __future__ import annotations
@@ -43,16 +42,15 @@ OUTLINES: dict[Surroundings, tuple[int, int, int]] = {
     "dark": (255, 0, 0),
     "weighted": (255, 64, 0),
 }
-"""Colour of the line around a mask; drawn just outside it, so the region itself stays untouched.
-
-Each look has its own red, so that the pixels alone tell how the rest was treated.
-"""
+"""Colour of the line around a mask. Each look has its own red, so that the pixels alone tell how the rest was
+treated."""
 
 MAX_SIDE = 1024
 """Maximum side in pixels of images of datasets and of programs: larger ones are reduced."""
 MAX_ASPECT_RATIO = 50
 """Maximum ratio of the sides: networks enlarge the shorter one."""
 
+# A table for each of the three channels.
 _DARKER = [int(value * DARK_BRIGHTNESS) for value in range(256)] * 3
 _HALF_DIMMED = tuple(
     DIMMED_BRIGHTNESS / 2 * ((1 - DIMMED_COLOUR) * LUMA_WEIGHTS[column] + DIMMED_COLOUR * (row == column))
@@ -61,6 +59,7 @@ _HALF_DIMMED = tuple(
     for row in range(3)
     for column in range(4)
 )
+# The matrix halves every byte; doubling afterwards makes all of them even.
 _TWICE = [min(2 * value, 255) for value in range(256)] * 3
 _FAST = 1
 _PLACEHOLDER = 224
@@ -75,17 +74,19 @@ class UnfitImage(ToolMisuse):
 
 
 def image_key(image: Image.Image) -> str:
-    """Return the SHA-256, in hex, of mode, size and pixels: encoders differ, pixels do not."""
+    """Return the SHA-256, in hex, of mode, size and pixels."""
+    # Not of the file: encoders differ, pixels do not.
     digest = hashlib.sha256(f"{image.mode} {image.width} {image.height}\n".encode())
     digest.update(image.tobytes())
     return digest.hexdigest()
 
 
 def encode_png(image: Image.Image) -> bytes:
-    """Encode as PNG without metadata, lightly compressed since it is made often and read soon."""
+    """Encode as PNG without metadata."""
     if image.mode == "RGB":
         return encode_rgb(image)
     bare = Image.frombytes(image.mode, image.size, image.tobytes())
+    # Lightly compressed, since it is made often and read soon.
     buffer = BytesIO()
     bare.save(buffer, "PNG", compress_level=_FAST)
     return buffer.getvalue()
@@ -99,10 +100,11 @@ def decode_image(data: bytes) -> Image.Image:
     """
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
+            # Before decoding: a small file can hold an image that fills the memory.
             _check_size(image)
             if reason := explain_scans(image):
                 raise UnfitImage(f"The image cannot be taken: {reason}.")
-            return to_rgb(ImageOps.exif_transpose(image))
+            return convert_to_rgb(ImageOps.exif_transpose(image))
     except ToolMisuse:
         raise
     except Exception as error:
@@ -111,17 +113,17 @@ def decode_image(data: bytes) -> Image.Image:
         ) from error
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
+def convert_to_rgb(image: Image.Image) -> Image.Image:
     """Return only the pixels, in RGB; transparent parts become white.
 
-    16-bit values keep their upper half. Floats and 32-bit values are divided by 1, 255 or 65,535: the smallest of these
-    that no value exceeds, else by the highest value.
+    16-bit values keep their upper half. Floats and 32-bit values are divided by their range.
     """
     if type(image) is Image.Image and image.mode == "RGB" and not image.info:
         return image.copy()
     if image.mode in {"I", "F"}:
         values = np.nan_to_num(np.asarray(image, dtype=np.float32))
         highest = float(values.max())
+        # The range of such values is not in the file: 1, 255 or 65,535 is the smallest usual one that no value exceeds.
         whole = next((each for each in (1.0, 255.0, 65535.0) if highest <= each), highest)
         if image.mode == "I" and whole == 1:
             whole = 255.0
@@ -135,7 +137,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return Image.frombytes("RGB", rgb.size, rgb.tobytes())
 
 
-def from_base64(text: str) -> Image.Image:
+def decode_image_base64(text: str) -> Image.Image:
     """Return the image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as
     above.
     """
@@ -156,17 +158,19 @@ def reduce_image(image: Image.Image) -> Image.Image:
 def image_from_text(text: str) -> Image.Image | None:
     """Return the image if the text is one in Base64, else None. Decided by decoding, never by how the text looks.
 
-    Raises UnfitImage for an image of an invalid size: taken for words it would become a prompt.
+    Raises UnfitImage for an image of an invalid size.
     """
+    # Decided by decoding, never by how the text looks.
     try:
-        return from_base64(text)
+        return decode_image_base64(text)
+    # Taken for words, such an image would become a prompt.
     except UnfitImage:
         raise
     except ToolMisuse:
         return None
 
 
-def as_image(value: Any, argument: str) -> Image.Image:
+def parse_image(value: Any, argument: str) -> Image.Image:
     """Return the RGB image that a program passed as a PIL image or a Base64 string.
 
     Raises ToolMisuse naming `argument`, what came and what is wanted.
@@ -174,9 +178,9 @@ def as_image(value: Any, argument: str) -> Image.Image:
     try:
         if isinstance(value, Image.Image):
             _check_size(value)
-            return to_rgb(value)
+            return convert_to_rgb(value)
         if isinstance(value, str):
-            return from_base64(value)
+            return decode_image_base64(value)
     except UnfitImage as error:
         raise UnfitImage(f"{argument}: {error}") from error
     except ToolMisuse as error:
@@ -205,16 +209,17 @@ def mask_image(
     bright = values > threshold  # (height, width)
     if not bright.any():
         return image
-    line = _grow(bright, max(1, round(min(image.size) / 128))) & ~bright
+    # Just outside the region, which stays untouched.
+    line = _grow_mask(bright, max(1, round(min(image.size) / 128))) & ~bright
     rest = dim_image(image) if surroundings == "dim" else image.point(_DARKER)
     if surroundings == "weighted":
-        image = _weigh(image, values, threshold)
+        image = _scale_brightness(image, values, threshold)
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
     return rest
 
 
-def _weigh(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
+def _scale_brightness(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
     """Scale brightness (height, width) with values above the threshold, up to their maximum."""
     high = float(values.max(where=np.isfinite(values), initial=threshold))
     shares = np.clip((values - threshold) / (high - threshold), 0, 1) if high > threshold else np.ones_like(values)
@@ -226,7 +231,7 @@ def draw_map(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> MapImage | None:
     """Draw the map itself, cell by cell, for an image of `size` (width, height): grey from the lowest value, or 0, to
-    the highest. Returns None if the map says nothing of where.
+    the highest. Returns None if the map does not tell where.
 
     A map that covers part of the image is drawn on cells of the whole, `FINER` times as fine.
     """
@@ -235,6 +240,7 @@ def draw_map(
     low, high = min(0.0, float(activation_map.min())), float(activation_map.max()) + 0.0  # no negative zero
     if part != WHOLE_IMAGE:
         rows, columns = activation_map.shape
+        # Finer cells, or the edge of the covered part would move to the nearest coarse one.
         cells = [round(FINER * count / (part[at + 2] - part[at])) for at, count in ((0, columns), (1, rows))]
         whole = _enlarge(activation_map, (min(cells[0], size[0]), min(cells[1], size[1])), part)
         activation_map = np.where(np.isfinite(whole), whole, low)
@@ -247,15 +253,15 @@ def draw_map(
 def dim_image(image: Image.Image) -> Image.Image:
     """Return an RGB image as it looks outside a mask: less bright and less colourful.
 
-    Every byte of it is even. This is invisible, but lets code tell dimmed pixels from bright ones.
+    Every byte of it is even. This is invisible.
     """
+    # Even bytes let code tell dimmed pixels from bright ones.
     return image.convert("RGB", _HALF_DIMMED).point(_TWICE)
 
 
 def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings | None = None) -> Surroundings:
-    """Return the look of masked images: the option "surroundings" of the system, else the usual one, else that of the
-    settings.
-    """
+    """Return the look of masked images: the system's option "surroundings", else the usual one, else that of the
+    settings."""
     asked = spec.options.get("surroundings")
     return asked if asked in OUTLINES else usual or settings.surroundings
 
@@ -263,12 +269,13 @@ def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings
 def bright_region(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> NDArray[np.bool_]:
-    """Return what `masked` leaves bright of an image of `size` (width, height), as (height, width)."""
+    """Return what `mask_image` leaves bright of an image of `size` (width, height), as (height, width)."""
     return _enlarge(activation_map, size, part) > threshold
 
 
-def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Apply `work` to each item on a few threads: Pillow and NumPy release the interpreter's lock."""
+def map_in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Apply `work` to each item on a few threads."""
+    # Threads help here, because Pillow and NumPy release the interpreter's lock.
     threads = min(len(items), os.cpu_count() or 1, _THREADS)
     if threads < 2:
         return [work(item) for item in items]
@@ -278,7 +285,8 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[R
 
 @cache
 def placeholder() -> Image.Image:
-    """Return the image that stands in for one that was not made, so that lists keep their lengths."""
+    """Return the image that stands in for one that was not made."""
+    # An image at all, so that lists keep their lengths.
     image = Image.new("RGB", (_PLACEHOLDER, _PLACEHOLDER), (96, 96, 96))
     drawing = ImageDraw.Draw(image)
     for ends in ((0, 0, _PLACEHOLDER, _PLACEHOLDER), (0, _PLACEHOLDER, _PLACEHOLDER, 0)):
@@ -321,9 +329,7 @@ def _enlarge(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], p
 
 
 def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tuple[float, float]]:
-    """Along one side of an image: return the pixels that a map covers, at least one, and the range of its cells over
-    them.
-    """
+    """Return the pixels along one side that a map covers, at least one, and the range of its cells over them."""
     first = round(start * side)
     length = max(1, round(end * side) - first)
     pixels = slice(min(max(first, 0), side - 1), max(1, min(first + length, side)))
@@ -331,7 +337,7 @@ def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tu
     return pixels, (max(0.0, (pixels.start - first) * scale), min(cells, (pixels.stop - first) * scale))
 
 
-def _grow(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def _grow_mask(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """Grow the mask by `reach` pixels, diagonally too."""
     for down in (True, False):
         done = 0

@@ -76,6 +76,7 @@ class LayerStatistics:
     @property
     def kept(self) -> NDArray[np.bool_]:
         """True for the exemplars (size, units) that count; none for a unit that never activates."""
+        # A unit that never activates has equal zeros everywhere, which are no exemplars.
         return (self.activations > self.lowest) & (self.maximum != 0)
 
     def dead(self) -> list[int]:
@@ -86,6 +87,7 @@ class LayerStatistics:
         """Return the record of one unit; without exemplars if it never activates."""
         kept = self.kept[:, unit]
         sampled = self.sample[:, unit]
+        # -inf stands for images that could not be read.
         read = sampled[np.isfinite(sampled)]
         return UnitStatistics(
             tuple(self.activations[kept, unit].tolist()),
@@ -135,7 +137,7 @@ class SkippedImages:
         return cls(int(found["count"]), [SkippedImage(*each) for each in found["first"]])
 
 
-def from_running_stats(stats: RunningStats) -> LayerStatistics:
+def summarize_stats(stats: RunningStats) -> LayerStatistics:
     quantile, error = stats.spatial.quantile()
     best, of_images = stats.best, stats.of_images
     return LayerStatistics(
@@ -155,7 +157,7 @@ def from_running_stats(stats: RunningStats) -> LayerStatistics:
     )
 
 
-def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
+def read_published_statistics(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
     """Build the statistics from a publication; the rest is unknown."""
     activations, positions = _exemplar_arrays(found)
     units = len(thresholds)
@@ -178,9 +180,7 @@ def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> La
 
 
 def replace_exemplars(measured: LayerStatistics, found: PublishedLayer) -> LayerStatistics:
-    """Return the statistics with the published exemplars, and thresholds, of the first units; the rest stays as
-    measured.
-    """
+    """Return the statistics with the published exemplars, and thresholds, of the first units."""
     size, units = found.activations.shape
     activations, positions = measured.activations.copy(), measured.positions.copy()
     activations[:, :units], positions[:, :units] = -np.inf, 0

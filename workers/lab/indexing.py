@@ -1,8 +1,7 @@
 """Compute the statistics of all units of several layers in one pass of a model over a dataset.
 
-Images are read and shown to the network ahead in threads, while the maps of earlier ones are counted. Progress is saved
-at intervals, so an interrupted pass, even a killed one, continues where it was and ends with the same figures. Images
-that cannot be read are left out and noted. Used by `exemplars`.
+An interrupted pass, even a killed one, continues where it was and ends with the same figures. Images that cannot be
+read are left out and noted. Used by `exemplars`.
 """
 
 from __future__ import annotations
@@ -57,13 +56,14 @@ class IndexingRun:
         A checkpoint with more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be
         read; MachineryError if the disk is full or the model's values are not finite.
         """
-        work = self._resumed(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
+        work = self._read_checkpoint(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
         what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
+        # `first` is left out of the pace: a resumed pass did not compute those images now.
         total, began, first = len(self._dataset), time.monotonic(), work.done
         save_at = began + SAVE_EVERY
 
         def report() -> None:
-            pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
+            pace = _format_pace(work.done - first, total - work.done, time.monotonic() - began)
             skipped = f"{work.skipped.count:,} skipped" if work.skipped.count else ""
             notes = ", ".join(each for each in (pace, skipped) if each)
             progress(f"{what} ({notes})" if notes else what, work.done, total)
@@ -76,9 +76,11 @@ class IndexingRun:
                     if (now := time.monotonic()) >= save_at:
                         self._save(work)
                         ended = time.monotonic()
+                        # Saving takes long for many units, so it may use up to a twentieth of the time.
                         save_at = ended + (max(SAVE_EVERY, 20 * (ended - now)) if SAVE_EVERY else 0)
                     if work.done < total:
                         report()
+        # A stop by a person keeps the work; any other end leaves the last checkpoint.
         except Cancelled:
             self._save(work)
             raise
@@ -95,6 +97,7 @@ class IndexingRun:
         return RunningStats(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
     def _count(self, work: IndexingState, seen: SeenBatch) -> None:
+        # Only the split "exemplars" may be shown; statistics cover all images.
         shown = np.array([each == "exemplars" for each in seen.splits], dtype=bool)
         for name, maps in seen.maps.items():
             try:
@@ -105,22 +108,25 @@ class IndexingRun:
                 raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error
         for problem in seen.problems:
             work.skipped.add(problem)
+        # Of the batch, not of the images that could be read: a resumed pass must not read broken ones again.
         work.done = seen.batch[-1] + 1
 
     def _stamp(self) -> list[float]:
         return stamp_index(self._settings, self._dataset)
 
     def _save(self, work: IndexingState) -> None:
-        """Write the checkpoint; the previous one stays whole until then."""
+        """Write the checkpoint."""
         layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {}
+        # Numbered: names of layers may hold characters that names of arrays cannot.
         for number, stats in enumerate(work.stats.values()):
             arrays |= {f"{number}.{name}": value for name, value in stats.state().items()}
+        # Atomic: the previous checkpoint stays whole until the new one is complete.
         with report_disk_errors(self._checkpoint.parent), atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
-    def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
+    def _read_checkpoint(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
         """Read the checkpoint; None if there is none, it is damaged, or it is of other layers or settings."""
         wanted = {info.name: info.units for info in layers}
         known = {info.name: info for info in self._model.layers()}
@@ -129,6 +135,7 @@ class IndexingRun:
                 about = json.loads(str(saved["about"]))
                 units = {str(name): int(count) for name, count, _ in about["layers"]}
                 scales = {str(name): str(scale) for name, _, scale in about["layers"]}
+                # More layers than asked for are welcome; other scales are other figures.
                 fits = wanted.items() <= units.items() and scales.items() <= self._scales.items()
                 if about["stamp"] != self._stamp() or not fits:
                     return None
@@ -144,6 +151,7 @@ class IndexingRun:
 
 def stamp_index(settings: LabSettings, dataset: Dataset) -> list[float]:
     """Return what a saved index or checkpoint must agree with, besides its name."""
+    # The split decides which images may be exemplars, so it is part of the stamp.
     share = SHARES["exemplars"] if is_split(dataset) else 1.0
     return [len(dataset), settings.exemplars, settings.mask_quantile, share]
 
@@ -153,7 +161,7 @@ def describe_layers(layers: Sequence[str]) -> str:
     return ", ".join(layers) if len(layers) <= 6 else f"{len(layers)} layers"
 
 
-def _pace(done: int, left: int, seconds: float) -> str:
+def _format_pace(done: int, left: int, seconds: float) -> str:
     """Return rate and time left; "" in the first second."""
     if not done or seconds < 1:
         return ""

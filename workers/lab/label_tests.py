@@ -1,7 +1,6 @@
 """Test labels during a run, for programs: r of a label on development images.
 
-Development images are a split of their own: none is an exemplar or in the probe split, so a test reveals nothing of the
-images on which the conclusion is checked. Made by `laboratory`, called by `tools`.
+Made by `laboratory`, called by `tools`.
 """
 
 from __future__ import annotations
@@ -66,6 +65,8 @@ class LabelTests:
             raise ToolMisuse(f"No label can be tested in this run: {self._rules.problem}. {_REMEDY}")
         if self._left <= 0:
             raise ToolMisuse(f"This run has tested {MAX_TESTS} labels, which is all that a run may. {_REMEDY}")
+        # Development images are neither exemplars nor in the probe split, so a test reveals nothing of the images on
+        # which the conclusion is checked.
         positions, activations = self._measure()
         try:
             judge = self._load_judge(self._rules.judge)
@@ -73,12 +74,14 @@ class LabelTests:
             presence = judge_images(judge, label, self._development.images, positions.tolist(), self._progress)
             scores = score_natural(activations, presence)
             if scores.r.value is None:
+                # Without an r, as where no image shows the label, a test says nothing.
                 raise RequestError(
                     f"The label {label!r} has no r on {scores.n} images: {scores.r.why}. Test a label that some show."
                 )
             shown = self._show(positions, find_surprises(activations, presence, MAX_SHOWN))
         except RequestError as error:
             raise ToolMisuse(f"{error} This does not count: {_count_left(self._left)}.") from error
+        # Only a test that gave an r counts.
         self._left -= 1
         words = [_describe_scores(scores), reading.words if reading else "", f"Now {_count_left(self._left)}."]
         return {
@@ -90,13 +93,13 @@ class LabelTests:
         }
 
     def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse if
-        there are too few.
-        """
+        """Return positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse."""
         try:
             positions, table = self._development.activations(self._spec.layer, progress=self._progress)
+        # A dataset without development images is no fault of the program, but it must hear why.
         except MissingPart as error:
             raise ToolMisuse(f"No label can be tested in this run: {error} {_REMEDY}") from error
+        # With fewer images r would be chance.
         if len(positions) < MIN_TEST_IMAGES:
             raise ToolMisuse(
                 f"No label can be tested in this run: a test takes {MIN_TEST_IMAGES} development images, and of the "

@@ -1,6 +1,6 @@
 """The composition root: load each plug-in once, name the parts, and set up the context of an experiment.
 
-The only module that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
+The only module that knows both the registry and the parts. Safe for threads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ExperimentContext:
     tools: Tools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call."""
+        """Return the functions that the program may call."""
         return program_api.list_calls(self.system, self.tools, style)
 
     @property
@@ -79,7 +79,7 @@ class FunctionContext:
     tools: FunctionTools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions that the program may call, in any style."""
+        """Return the functions that the program may call, in any style."""
         del style
         return program_api.list_function_calls(self.system, self.tools)
 
@@ -109,6 +109,7 @@ class Laboratory:
     def list_held_models(self) -> list[str]:
         """List the keys of the vision models whose weights are in memory, latest use first."""
         with self._lock:
+            # A copy under the lock: other threads load parts meanwhile.
             loaded = dict(self._loaded)
         kinds = (each for each in loaded if isinstance(each, tuple) and each[0] == "model")
         models = {f"{loaded[name].name} {loaded[name].revision}": str(name[1]) for name in kinds}
@@ -136,9 +137,9 @@ class Laboratory:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
     def backbone(self, key: str, model: str = "") -> Backbone:
-        """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart too,
-        without a key.
-        """
+        """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart without a
+        key."""
+        # The registry is asked first, so that an unknown key fails before a lock is made for it.
         load = registry.load(registry.BACKBONES, key)
         return self._once(("backbone", key, model), lambda: load(self.settings, model))
 
@@ -154,6 +155,7 @@ class Laboratory:
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """Return what makes images and describes them. `describer` replaces the toolset's own."""
         tools = registry.TOOLSETS[toolset]
+        # Loaded on first use: most experiments describe nothing.
         describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
         generator, editor = partial(self.generator, tools.generator), partial(self.editor, tools.editor)
         return ToolBackends(generator, editor, describe, self.game_engine)
@@ -165,8 +167,7 @@ class Laboratory:
 
     def held_out(self, model: str, dataset: str, split: HeldOutSplit) -> MeasuredSplit:
         """Return the images on which labels of a model are tried or checked; measured layer by layer when first
-        read.
-        """
+        read."""
         index = self.index(model, dataset)
         load = partial(MeasuredSplit, self.settings, self.model(model), self.dataset(dataset), index, split)
         return self._once((split, model, dataset), load)
@@ -191,6 +192,7 @@ class Laboratory:
                 self._check_unit(each.model, each.layer, each.unit)
             return CircuitModel(members, models, {key: self.index(key, dataset) for key in keys})
 
+        # The thresholds depend on the dataset, so it is part of the name.
         return self._once((CIRCUIT, spec.model, members, dataset), load)
 
     def held_out_of(self, spec: SystemSpec, split: HeldOutSplit) -> MeasuredSplit:
@@ -220,6 +222,7 @@ class Laboratory:
         layers = {info.name: info for info in self.layers(model)}
         check_layers(model, [layer], layers)
         units = layers[layer].units
+        # bool is an int to Python, and True would be unit 1.
         if isinstance(unit, bool) or not isinstance(unit, int) or not 0 <= unit < units:
             raise UnknownName(f"{layer} of {model} has no unit {unit!r}. Choose one from 0 to {units - 1}.")
 
@@ -231,6 +234,7 @@ class Laboratory:
         self.check(spec)
         # For its index it is the only unit of its layer
         spec = replace(spec, unit=0) if spec.kind == CIRCUIT else spec
+        # Options are a dictionary, which cannot be a key.
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
         model = self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)
         index = self.index_of(spec)
@@ -238,6 +242,7 @@ class Laboratory:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)
                 self._subjects[name] = load(self.settings, spec, model, index)
+            # The oldest goes: it can be loaded again from its index.
             while len(self._subjects) > MAX_SUBJECTS:
                 del self._subjects[next(iter(self._subjects))]
             return self._subjects[name]
@@ -255,12 +260,13 @@ class Laboratory:
         ablation: bool = False,
         progress: Progress = no_progress,
     ) -> ExperimentContext:
-        """Return system and tools for one experiment of a run. `earlier` is what the run has logged so far; `ablation`
-        is true if its programs may change the unit.
+        """Return system and tools for one experiment of a run.
 
-        Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
+        `earlier` is what the run has logged so far; `ablation` is true if its programs may change the unit. Computes
+        the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
         subject = self.subject(spec)
+        # The index is computed now, with progress, and not in the middle of a program.
         subject.exemplars(progress)
         backends = self.tool_backends(toolset, describer)
         changes = self.ablation(spec, progress) if ablation else None
@@ -280,18 +286,16 @@ class Laboratory:
         self, spec: SystemSpec, earlier: Sequence[LogEntry] = (), experiment: int = 1
     ) -> FunctionContext:
         """Return system and tools for one experiment on a function; its number decides the noise. Raises
-        UnknownName.
-        """
+        UnknownName."""
+        # Numbers of calls far apart, so that two experiments never share noise.
         system = FunctionSystem(cast("CallableSubject", self.subject(spec)), 1_000 * experiment)
         return FunctionContext(system, FunctionTools(system, earlier))
 
     def ordinary_images(
         self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress
     ) -> tuple[Observation, ...]:
-        """Measure random ordinary images of the system's dataset, for the first round of a run.
-
-        Returns None if the toolset lacks the exemplars: its runs see no image of the dataset. Raises Cancelled.
-        """
+        """Measure random ordinary images of the system's dataset, for the first round of a run. Raises Cancelled."""
+        # Without exemplars, a run sees no image of the dataset.
         if "dataset_exemplars" in registry.TOOLSETS[toolset].lacks:
             return ()
         dataset = self.dataset(self._dataset_key(spec))
@@ -304,6 +308,7 @@ class Laboratory:
     def _once(self, name: Hashable, load: Callable[[], Any]) -> Any:
         """Return what `load` returns, called once for each name; other names do not wait meanwhile."""
         with self._lock:
+            # A lock for each name: while one part loads, others can be used.
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
             if name not in self._loaded:

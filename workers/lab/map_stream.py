@@ -1,6 +1,6 @@
 """Compute the maps of a model over images of a dataset, batch after batch, ahead in threads.
 
-Memory does not grow with the number of images. Used by `indexing` and by `workers.sparse`.
+Used by `indexing` and by `workers.sparse`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class MapStream:
         self, layers: Sequence[str], positions: Sequence[int], listen: Callable[[], None]
     ) -> Generator[SeenBatch]:
         """Yield the batches in order. `listen` is called while a batch takes long; an exception of it ends the pass."""
+        # Two pools: a look waits for its readers, so in one pool they could block each other.
         readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
         waiting: deque[Future[SeenBatch]] = deque()
 
@@ -76,6 +77,7 @@ class MapStream:
 
         def finish() -> SeenBatch:
             under_way = waiting.popleft()
+            # A slow network must not keep a person from stopping the pass.
             while not wait([under_way], timeout=_LISTEN).done:
                 listen()
             return under_way.result()
@@ -83,12 +85,14 @@ class MapStream:
         try:
             for start in range(0, len(positions), self._batch_size):
                 waiting.append(lookers.submit(look, positions[start : start + self._batch_size]))
+                # Bounded, so that memory does not grow with the number of images.
                 if len(waiting) == AHEAD:
                     yield finish()
             while waiting:
                 yield finish()
         finally:
             for pool in (lookers, readers):
+                # Does not wait: a batch in the network would hold up a stop.
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def explain_not_finite(self, layer: str, seen: SeenBatch) -> MachineryError:
@@ -104,6 +108,7 @@ class MapStream:
             image = self.dataset[position].image
         except BrokenImage as error:
             return SkippedImage(position, self._source(position), str(error))
+        # A dataset that is too small to split is all exemplars.
         return _ReadImage(position, image, split_of(image) if self._is_split else "exemplars")
 
     def _look(
@@ -112,6 +117,7 @@ class MapStream:
         problems = [each for each in read if isinstance(each, SkippedImage)]
         wanted = [each for each in read if isinstance(each, _ReadImage) and self._only in (None, each.split)]
         positions = np.array([each.position for each in wanted], dtype=np.int64)
+        # A batch of broken or unwanted images costs no pass.
         maps = self.model.maps([each.image for each in wanted], layers) if wanted else {}
         # Return logits as the probabilities that their systems give
         found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}

@@ -1,9 +1,7 @@
 """The held-out splits of a dataset at their natural base rate, with the activations of every unit of a layer.
 
 Each is a uniform random sample of the split, or fresh images of the same world if the dataset can make some
-(`held_out`). It grows on demand, since a rare label needs more images than a common one. Activations are kept beside
-the index, so that checking a label is arithmetic. Made by `laboratory`; used by `label_tests` and
-`workers.jobs.label_checks`.
+(`held_out`). Made by `laboratory`; used by `label_tests` and `workers.jobs.label_checks`.
 """
 
 from __future__ import annotations
@@ -30,9 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PILOT = 1_000
-"""Images of a split on which every label is tried first. How many of them it describes decides how many more are
-measured.
-"""
+"""Images of a split on which every label is tried first."""
+# Fixed, so that every label of every model is checked on the same images.
 _SEED = 20_240
 
 
@@ -70,12 +67,11 @@ class MeasuredSplit:
     def activations(
         self, layer: str, count: int = PILOT, progress: Progress = no_progress
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the positions of its first `count` images in random order, (n,), and the activation of each unit of
-        the layer on them, (n, units); fewer if there are no more. The images of a smaller count are the first of a
-        larger one.
+        """Return the positions of its first `count` images in random order, (n,), and each unit's activation on them,
+        (n, units).
 
-        Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if `progress` does: what was
-        measured until then is kept.
+        Fewer if there are no more. Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if
+        `progress` does.
         """
         known = self._layers.get(layer)
         if known is None or not self._is_enough(known, count):
@@ -84,19 +80,23 @@ class MeasuredSplit:
             wait = partial(progress, f"Waiting for the {self.split} images of {self._model.name} {layer}", 0, count)
             with report_disk_errors(self._index.folder), hold_lock(path.with_suffix(".lock"), wait):
                 known = self._layers[layer] = self._measure(layer, path, count, progress)
+        # The images of a smaller count are the first of a larger one, so a sample can grow.
         return known.positions[:count], known.values[:count]
 
     def picture(self, position: int) -> Picture:
         return self.images[position]
 
     def _is_enough(self, known: _Measured, count: int) -> bool:
+        # Also enough if there are no more.
         return len(known.positions) >= count or (len(known.positions) > 0 and known.looked >= len(self.images))
 
     def _list_candidates(self) -> tuple[list[int], float]:
         """Return the positions to look at, in order, and the share of them in the split. Raises MissingPart."""
         count = len(self.images)
         if self._is_fresh:
+            # Fresh images are independent already, so their order does not matter.
             return list(range(count)), 1.0
+        # Exemplars alone are the brightest images, not a sample.
         if hasattr(self.images, "published"):
             raise MissingPart(
                 f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
@@ -107,6 +107,7 @@ class MeasuredSplit:
                 f"{self.images.name} has {count} images, and of fewer than {MIN_SPLIT_IMAGES} none is held back from "
                 "the exemplars. Add images, or name another dataset: the option “dataset” of the check."
             )
+        # Always in the same order, so that a later call continues the sample.
         return np.random.default_rng(_SEED).permutation(count).tolist(), SHARES[self.split]
 
     def _measure(self, layer: str, path: Path, count: int, progress: Progress) -> _Measured:
@@ -116,6 +117,7 @@ class MeasuredSplit:
         if self._is_enough(known, count):
             return known
         what, parts = f"Measuring {self._model.name} {layer} on {self.split} images", [known]
+        # An estimate: how many belong to the split is known only when they were read.
         expected = min(count, round(len(candidates) * share))
 
         def report() -> None:
@@ -130,6 +132,7 @@ class MeasuredSplit:
                     if sum(len(each.positions) for each in parts) >= count:
                         break
                     report()
+        # Also after a stop: what was measured is kept.
         finally:
             known = _join(parts)
             self._write(path, known)
@@ -140,6 +143,7 @@ class MeasuredSplit:
 
     def _write(self, path: Path, known: _Measured) -> None:
         revision = np.array(self.images.revision)
+        # Kept beside the index, so that checking another label is arithmetic.
         with atomic_write(path) as file:
             looked = np.array(known.looked)
             np.savez(file, positions=known.positions, values=known.values, looked=looked, revision=revision)
@@ -148,6 +152,7 @@ class MeasuredSplit:
         """Read what was measured before; nothing if it is of other images or unreadable."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                # Images of another revision are other images.
                 if str(saved["revision"]) == self.images.revision:
                     return _Measured(saved["positions"], saved["values"], int(saved["looked"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -158,6 +163,7 @@ class MeasuredSplit:
 def _read_maxima(seen: SeenBatch, layer: str) -> _Measured:
     """Return the activation of each unit on each image of a batch: the maximum of its map."""
     if not len(seen.positions):
+        # Looked at all the same: the next call must not look at these again.
         return replace(_NOTHING, looked=len(seen.batch))
     values = seen.maps[layer].amax((2, 3)).numpy(force=True).astype(np.float32)
     return _Measured(seen.positions, values, len(seen.batch))

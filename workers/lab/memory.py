@@ -1,7 +1,6 @@
 """The laboratory's memory of images. `ImagesInMemory` keeps it for one process; the database has its own.
 
-Programs hand back images as mere pixels. The functions here identify them: which raw image a masked one shows, where it
-came from, which scene is behind it. Called by `System` and `Tools`.
+Programs hand back images as mere pixels. The functions here identify them. Called by `System` and `Tools`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from PIL.Image import Image
 
 from workers.errors import ToolMisuse
-from workers.lab.imaging import as_image, encode_png, image_key, placeholder, reduce_image
+from workers.lab.imaging import encode_png, image_key, parse_image, placeholder, reduce_image
 from workers.protocols import Bounds, ImageMemory, MapImage, Progress, Provenance, no_progress
 from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import ActivationMap
@@ -40,6 +39,7 @@ class StorageBudget:
 
     def spend(self, image: Image) -> None:
         """Count an image that is about to be stored. Raises ToolMisuse if it exceeds the budget."""
+        # As uncompressed pixels: the size of a PNG is known only after encoding.
         wanted = 3 * image.width * image.height
         before = self.spent_before + self.spent
         for taken, most, whose, remedy in (
@@ -69,8 +69,10 @@ class ImagesInMemory:
             if key not in self._images:
                 if self.budget:
                     self.budget.spend(image)
+                # A copy: the caller may draw on the image later.
                 self._images[key] = image.copy()
             known = self._known.get(key)
+            # What is better known replaces what was only external.
             if known is None or is_better_known(known, provenance):
                 self._known[key] = provenance
         return key
@@ -100,10 +102,8 @@ class StoredImage:
 
 
 class ImageTexts:
-    """Maps texts that programs were given to their images: decoding is slow, and programs return most texts unchanged.
-
-    Only digests of the latest texts are kept. Safe for threads. The same text is the same image in every run.
-    """
+    """Maps texts that programs were given to their images. Safe for threads. The same text is the same image in every
+    run."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -112,6 +112,8 @@ class ImageTexts:
 
     def note(self, text: str, key: str) -> None:
         with self._lock:
+            # A digest, since a text may have megabytes. Programs return most texts unchanged, and decoding them is
+            # slow.
             self._keys[_digest(text)] = key
             while len(self._keys) > self._most:
                 self._keys.popitem(last=False)
@@ -139,17 +141,19 @@ def encode_text(memory: ImageMemory, key: str) -> str:
 def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[StoredImage]:
     """Store images. What was known of their pixels before is kept."""
     keys = [image_key(image) for image, _ in images]
+    # The database fetches what it knows of all keys in one query.
     memory.expect(keys)
     for key, (image, provenance) in zip(keys, images, strict=True):
         memory.remember(image, provenance, key)
     return [
+        # The memory may know more of these pixels than the caller.
         StoredImage(key, image, memory.recall(key) or provenance)
         for key, (image, provenance) in zip(keys, images, strict=True)
     ]
 
 
 def keep_map(memory: ImageMemory, found: MapImage | None, key: str = "") -> ActivationMap | None:
-    """Store an activation map as an image with a key of its own: several images may have the same."""
+    """Store an activation map as an image."""
     if found is None:
         return None
     key = memory.remember(found.grey, Provenance(Origin.EXTERNAL), key)
@@ -161,13 +165,15 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
+    # A text that this process wrote needs no decoding.
     key = image_texts.key(value) if isinstance(value, str) else None
     known = memory.recall(key) if key else None
     if key and known:
         return StoredImage(key, memory.load(key), known)
-    image = as_image(value, argument)
+    image = parse_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
+    # Larger images would use up the run's budget.
     if known is None and (small := reduce_image(image)) is not image:
         image, key = small, image_key(small)
         known = memory.recall(key)
@@ -199,13 +205,13 @@ def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
 def is_better_known(known: Provenance, provenance: Provenance) -> bool:
     """True if new provenance should replace what was known of the same pixels.
 
-    "external" is replaced by anything else. A generator's image is replaced by the same one drawn by the game engine,
-    whose parameters would be lost otherwise: at its usual view both draw the same pixels.
+    "external" is replaced by anything else. A generator's image is replaced by the same one drawn by the game engine.
     """
     if known.origin == Origin.EXTERNAL:
         return provenance.origin != Origin.EXTERNAL
     if known.origin != Origin.GENERATED or provenance.origin != Origin.GENERATED:
         return False
+    # At its usual view both draw the same pixels, but the engine's parameters would be lost.
     return bool(read_parameters(provenance.scene)) and not read_parameters(known.scene)
 
 

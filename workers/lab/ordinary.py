@@ -1,7 +1,6 @@
 """Choose ordinary images of a dataset for the first round of a run: random ones near three quantiles of activation.
 
-Exemplars alone hide how the unit responds to everything else. They come from the same split as exemplars, so no label
-is tried or checked on an image that an agent was shown. Called by `laboratory`.
+They come from the same split as exemplars. Called by `laboratory`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def choose_positions(
     """Choose images at random: return the quantile that each is near, and its position in the dataset.
 
     `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; values that are not finite are
-    unknown. `may_show` is asked before a position is chosen.
+    unknown.
     """
     rng = np.random.default_rng(seed)
     known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # break ties at random
@@ -46,7 +45,9 @@ def choose_positions(
     chosen: list[tuple[float, int]] = []
     for quantile in QUANTILES:
         low, high = (round((quantile + side) * (len(ranked) - 1)) for side in (-BAND, BAND))
+        # Random within the band, so that two runs with other seeds see other images.
         near = (int(each) for each in rng.permutation(ranked[low : high + 1]))
+        # Asked last and lazily: it decodes the image.
         chosen += [(quantile, each) for each in islice(filter(may_show, near), IMAGES_EACH)]
     return chosen
 
@@ -59,18 +60,17 @@ def measure_ordinary(
     seed: int,
     progress: Progress = no_progress,
 ) -> tuple[Observation, ...]:
-    """Choose ordinary images, measure and store them. Returns None if the index holds no sample of the dataset.
-
-    The same seed gives the same images. Raises Cancelled if `progress` does.
-    """
+    """Choose ordinary images, measure and store them. The same seed gives the same images. Raises Cancelled."""
     layer, unit = subject.spec.layer, subject.spec.unit
     sample = index.layer(layer, progress).sample[:, unit]
     exemplars, splits = set(index.unit(layer, unit).positions), is_split(dataset)
 
-    def may_show(position: int) -> bool:
+    def can_show(position: int) -> bool:
+        # No label may be tried or checked on an image that an agent was shown.
+        # The split is asked last: it decodes the image.
         return position not in exemplars and not (splits and split_of(dataset[position].image) != "exemplars")
 
-    chosen = choose_positions(sample, sample_step(len(dataset)), may_show, seed)
+    chosen = choose_positions(sample, sample_step(len(dataset)), can_show, seed)
     pictures = [index.picture(position) for _, position in chosen]
     known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
     return _store([quantile for quantile, _ in chosen], known, subject, memory)
@@ -84,6 +84,7 @@ def _store(
     found = []
     for quantile, kept, answer in zip(quantiles, raw, answers, strict=True):
         masked = image_key(answer.masked)
+        # A unit that is silent leaves the image whole, and its key is the same.
         if masked != kept.key:
             memory.remember(answer.masked, Provenance(Origin.EXTERNAL, raw=kept.key), masked)
         title = f"ordinary image near the {quantile:g} quantile"

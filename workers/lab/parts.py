@@ -31,21 +31,18 @@ class PartPair:
 
 
 def find_region(found: MapImage | None, size: tuple[int, int]) -> Region | None:
-    """What is bright in the masked image of `size` (width, height), from the map that is kept, whose values are of 256
-    steps. None where nothing is, or the system says nothing of where."""
+    """Return what is bright in the masked image of `size` (width, height); None if nothing is, or without a map."""
     if found is None:
         return None
+    # The map is kept in 256 steps of grey.
     steps = np.asarray(found.grey.convert("L"), np.float32) / 255
     region = bright_region(found.low + steps * (found.high - found.low), found.threshold, size)
     return region if region.any() else None
 
 
 def pair_regions(regions: Sequence[Region | None], rng: np.random.Generator) -> list[PartPair | None]:
-    """Each region with one elsewhere; None where there is none.
-
-    A region is moved to the middle of that of another image, so that it lies where things do lie; to a place by lot
-    where none of these is free. What leaves the image at one side comes in at the other.
-    """
+    """Return each region with one elsewhere; None where there is none."""
+    # Middles of other images' regions are places where objects usually are.
     middles = [None if each is None else _find_middle(each) for each in regions]
     places = [each for each in middles if each is not None]
     return [
@@ -58,16 +55,19 @@ def _pair(
     region: Region, middle: tuple[float, float], places: Sequence[tuple[float, float]], rng: np.random.Generator
 ) -> PartPair | None:
     height, width = region.shape
+    # To the middle of another image's region, where things do lie; to a random place if none of these is free.
     order = [places[at] for at in rng.permutation(len(places))[:_TRIES]]
     for down, across in [*order, *rng.random((_TRIES, 2)).tolist()]:
         steps = (round((down - middle[0]) * height), round((across - middle[1]) * width))
+        # What leaves the image at one side comes in at the other, so that the size stays the same.
         moved = np.roll(region, steps, (0, 1))
+        # A slight overlap is allowed, or large regions would find no place.
         if (moved & region).sum() <= MAX_OVERLAP * region.sum():
             return PartPair(region, moved)
     return None
 
 
 def _find_middle(region: Region) -> tuple[float, float]:
-    """(down, across), as shares of the image."""
+    """Return the middle (down, across), as shares of the image."""
     rows, columns = np.nonzero(region)
     return float(rows.mean() / region.shape[0]), float(columns.mean() / region.shape[1])

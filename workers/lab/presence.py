@@ -27,6 +27,7 @@ def judge_images(
     else:
         parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
         said = [each for part in parts for each in judge.judge(label, [images[at] for at in part], progress)]
+    # None becomes NaN, which arrays can hold.
     return np.array([np.nan if each is None else each for each in said], dtype=np.float64)
 
 
@@ -43,11 +44,13 @@ def judge_labels(
     Raises Cancelled.
     """
     is_exact = judge.kind == "exact"
+    # An exact judge reads scenes alone, which take no memory.
     size = max(1, len(positions)) if is_exact else AT_ONCE
     said: dict[str, list[float | None]] = {}
     for start in range(0, len(positions), size):
         part = positions[start : start + size]
         pictures = [Picture(placeholder(), _find_scene(images, at)) if is_exact else images[at] for at in part]
+        # The first part of the images tells which labels can be tested at all.
         for label in labels if not start else list(said):
             if len(said) == most and label not in said:
                 break
@@ -59,6 +62,7 @@ def judge_labels(
     return {
         label: np.array([np.nan if each is None else each for each in answers], dtype=np.float64)
         for label, answers in said.items()
+        # A label that failed on a later part is left out: its answers would not match the positions.
         if len(answers) == len(positions)
     }
 

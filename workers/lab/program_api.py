@@ -1,5 +1,4 @@
-"""List all that a program can reach of the worker: a table of functions and a table of attributes. Nothing else is
-served.
+"""List all that a program can reach of the worker: a table of functions and a table of attributes.
 
 Used by the sandbox; see `protocols.Sandbox.run`.
 """
@@ -60,8 +59,10 @@ def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, C
     calls = {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in NAMES.items() for name in names}
     if system.subject.spec.kind == CIRCUIT:
         calls |= {f"system.{name}": _serve(system, name) for name in CIRCUIT_NAMES}
+    # Refused with a sentence: without an entry, a call would break the sandbox's protocol.
     calls |= {f"tools.{name}": partial(_refuse, name) for name in tools.lacks}
     if style == "script" and "dataset_exemplars" not in tools.lacks:
+        # Published scripts take pairs of an activation and an image.
         calls["tools.dataset_exemplars"] = lambda system=None: list(zip(*tools.dataset_exemplars(system), strict=True))
     return calls
 
@@ -73,14 +74,17 @@ def _refuse(name: str, *arguments: Any, **options: Any) -> Any:
 
 def _serve(owner: object, name: str) -> Callable[..., Any]:
     """Serve a method as it is, and an attribute as a function that looks it up each time."""
+    # Attributes change while a program runs, such as the log.
     is_attribute = isinstance(getattr(type(owner), name), property)
     return (lambda: getattr(owner, name)) if is_attribute else getattr(owner, name)
 
 
 def list_facts(system: System) -> Mapping[str, Json]:
-    """List the attributes of `system`; those of a synthetic neuron do not reveal what it responds to."""
+    """List the attributes of `system`."""
     spec = system.subject.spec
+    # Names of the model and the layer would reveal what a synthetic neuron responds to.
     blind = registry.blind_name(spec.kind, spec.model, spec.layer, spec.unit)
+    # The number in the blind name replaces the unit's own, which would tell it from a table.
     number = int(blind.split()[-1]) if blind else system.neuron_num
     return {
         "system.model_name": HIDDEN if blind else system.model_name,

@@ -48,6 +48,7 @@ def build_reference(
     there is no limit. `extras` is what only the game engine can draw, "" if nothing. What the run `lacks` (names of
     `program_api.NAMES`) is mentioned without its name. `system.ablate` is described if the run asks for `ablation`.
     """
+    # Hidden unless the run asks for it, as any tool that the toolset lacks.
     lacks = lacks if ablation else lacks | {"ablate"}
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
     served = [(name, value) for name, value in _entries() if name.partition(".")[2] not in lacks]
@@ -86,6 +87,7 @@ def _entries() -> Iterator[tuple[str, Any]]:
     for owner, names in NAMES.items():
         for name in names:
             member = getattr(_OWNERS[owner], name)
+            # Aliases are the same function under another name, so `__name__` differs.
             is_method = getattr(member, "__name__", "") == name and "Example:\n" in (inspect.getdoc(member) or "")
             if isinstance(member, property) or is_method:
                 yield f"{owner}.{name}", member
@@ -104,9 +106,11 @@ def _method(name: str, method: Callable[..., Any], lacks: frozenset[str]) -> str
     code = dedent(example).strip()
     # The signature as the program calls it: without `self`, and with the reference's names for types
     signature = inspect.signature(method)
+    # `self` is the first parameter; quotes come from annotations kept as text.
     shown = str(signature.replace(parameters=list(signature.parameters.values())[1:])).replace("'", "")
     for ours, theirs in _TYPES:
         shown = shown.replace(ours, theirs)
+    # An example that calls a missing tool would mislead.
     if any(f"tools.{each}" in code for each in lacks):
         return f"### {name}{shown}\n\n{text.strip()}"
     return f"### {name}{shown}\n\n{text.strip()}\n\n```python\n{code}\n```"

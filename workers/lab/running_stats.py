@@ -30,15 +30,14 @@ _FARTHEST = 2.0**52  # bins between 0 and a value, so that bin numbers are exact
 _GROWTH = 1.2  # share of the stream after which the floor is looked up again
 
 
-class Histogram:
+class RunningHistogram:
     """Counts of values, `bins` for each unit, from which one quantile is read.
 
-    Bin edges are multiples of a power of two, `width`. When a unit's values outgrow its bins, the width doubles and
-    neighbours merge, so no count is lost.
+    Bin edges are multiples of a power of two, `width`, so the numbers of bins are exact.
 
-    If the maximum number of values is known, few of them need counting. If K values will lie at or above the quantile
-    in the end, the K-th largest seen so far is a lower bound of it. Its bin is the floor: bins above are complete, and
-    values in it or below are skipped.
+    1. When a unit's values outgrow its bins, the width doubles and neighbours merge, so no count is lost.
+    2. If K values will lie at or above the quantile in the end, the K-th largest seen so far is a lower bound of it.
+    3. Its bin is the floor: bins above are complete, and values in it or below need no counting.
     """
 
     def __init__(self, units: int, bins: int = BINS, share: float = 0.0, expected: int = 0) -> None:
@@ -62,6 +61,7 @@ class Histogram:
 
         Raises FloatingPointError if one is not.
         """
+        # Once every unit has a floor, lower values are not counted.
         if not np.isfinite(self.floor).all():
             self.low = np.minimum(self.low, maps.amin((0, 2)).numpy(force=True))
         self.high = np.maximum(self.high, highest)
@@ -71,15 +71,18 @@ class Histogram:
         self._widen()
         step = max(1, AT_ONCE // maps[0].numel())
         bins_of = _bins_on_cpu if maps.device.type == "cpu" else _bins_on_gpu
+        # Multiplied instead of divided: exact for powers of two, and faster.
         scale, offset = (1 / self.width).astype(np.float32), np.arange(len(self.width)) * self.bins - self.base
         for start in range(0, len(maps), step):
             part = maps[start : start + step]
+            # The first edge above the floor's bin: only complete bins are counted.
             edges = (np.floor(self.floor / self.width) + 1) * self.width
             bins = bins_of(part, _float32_below(edges), scale, offset)
             self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))
             self.seen += part.shape[0] * part.shape[2]
             # One more than needed, in case rounding ever separates the two.
             wanted = self._wanted(self.expected) + 1
+            # Looking up the floor reads all counts, so it is done less and less often.
             if self.expected and self.seen >= max(wanted, self._look_again):
                 self.floor = np.maximum(self.floor, self._reach(wanted))
                 self._look_again = self.seen * _GROWTH
@@ -103,18 +106,21 @@ class Histogram:
         import torch
 
         for name in _STATE:
+            # Copied into the existing arrays, so that another number of units raises.
             getattr(self, name)[:] = state[name]
         self.counts.copy_(torch.from_numpy(state["counts"]))
         self.seen = int(state["seen"])
 
     def _wanted(self, seen: int) -> int:
         """Return how many of this many values lie at or above the quantile, including it."""
+        # At least one value lies at or below the quantile.
         return int(seen - max(np.ceil(self.share * seen), 1) + 1)
 
     def _reach(self, wanted: int) -> NDArray[np.float64]:
         """Return the lower edge of the highest bin at or above which this many values were counted; -inf if there is
         none.
         """
+        # From the top: the highest bin comes first.
         downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
         bins = self.bins - 1 - (downwards >= wanted).argmax(1)
         return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
@@ -131,13 +137,16 @@ class Histogram:
         narrow = np.ones(len(units), dtype=bool)
         while narrow.any():  # doubled until everything from low to high fits
             narrow = np.floor(high / width) - np.floor(low / width) >= self.bins
+            # Beyond this, bin numbers would not be exact in float64.
             narrow |= np.maximum(-low, high) / width > _FARTHEST
             width = np.where(narrow, width * 2, width)
         base = np.floor(low / width).astype(np.int64)
+        # Powers of two, so the logarithm is a whole number; a shift of 64 is undefined.
         shift = np.minimum(np.log2(width / self.width[units]), 63).astype(np.int64)
         counts = self.counts.numpy(force=True)
         before = counts[units]
         rows, full = np.nonzero(before)
+        # Neighbours merge by shifting their bin numbers.
         bins = ((self.base[units][rows] + full) >> shift[rows]) - base[rows]
         after = np.zeros_like(before)
         np.add.at(after.reshape(-1), rows * self.bins + bins, before[rows, full])
@@ -159,9 +168,11 @@ class TopActivations:
 
     def add(self, activations: NDArray[np.float32], positions: NDArray[np.int64]) -> None:
         """Add activations (batch, units) of the images at these positions (batch,), in ascending order."""
+        # Until the table is full, every unit takes all.
         if len(self.activations) < self.size:
             self.activations, self.positions = self._merge(activations, positions, slice(None))
             return
+        # Most batches improve few units, so only these are sorted.
         better = np.flatnonzero(activations.max(0) > self.activations[-1])
         self.activations[:, better], self.positions[:, better] = self._merge(activations, positions, better)
 
@@ -172,6 +183,7 @@ class TopActivations:
         found = np.concatenate([self.activations[:, units], activations[:, units]])
         known = self.positions[:, units]
         places = np.concatenate([known, np.broadcast_to(positions[:, None], (len(positions), known.shape[1]))])
+        # Stable, so that of equal activations the earlier image stays.
         order = np.argsort(-found, axis=0, kind="stable")[: self.size]
         return np.take_along_axis(found, order, 0), np.take_along_axis(places, order, 0)
 
@@ -184,8 +196,9 @@ class RunningStats:
         self.expected = expected
         self.images = 0
         self.best = TopActivations(units, best)
-        self.spatial = Histogram(units, share=share)
-        self.of_images = Histogram(units, IMAGE_BINS)
+        self.spatial = RunningHistogram(units, share=share)
+        self.of_images = RunningHistogram(units, IMAGE_BINS)
+        # In float64: float32 would lose digits over a million images.
         self.total = np.zeros(units)
         self.active = np.zeros(units, dtype=np.int64)
         self.lowest = np.full(units, np.inf)
@@ -203,6 +216,7 @@ class RunningStats:
         units, size = maps.shape[1:]
         if units != self.units:
             raise ValueError(f"maps of {units} units, not {self.units}, came")
+        # Without this, the maximum number of values would be wrong, and the floor with it.
         if self.images and self.spatial.seen != self.images * size:
             raise ValueError(f"maps of {size} places came after maps of {self.spatial.seen // self.images}")
         self.spatial.expected = self.expected * size
@@ -219,6 +233,7 @@ class RunningStats:
         self.total += activations.sum(0, dtype=np.float64)
         self.active += (activations > 0).sum(0)
         self.lowest = np.minimum(self.lowest, activations.min(0))
+        # Evenly spaced positions, so that the sample does not depend on batches or order.
         sampled = positions % self.every == 0
         self.sample[positions[sampled] // self.every] = activations[sampled]
 
@@ -270,9 +285,10 @@ def _bins_on_cpu(
 def _bins_on_gpu(
     maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
 ) -> torch.Tensor:
-    """The same on the GPU; what is fast on a GPU is slow on the CPU, and vice versa."""
+    """Return the same on the GPU."""
     import torch
 
+    # What is fast on a GPU is slow on the CPU, and vice versa.
     at = (maps >= maps.new_tensor(edges)[:, None]).flatten().nonzero()[:, 0]
     unit = at // maps.shape[2] % maps.shape[1]
     found = (maps.flatten()[at] * maps.new_tensor(scale)[unit]).floor_().long()

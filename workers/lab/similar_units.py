@@ -1,7 +1,7 @@
 """Find the units of a network that respond to what another one responds to, from the index of a dataset.
 
-Similarity is Pearson's correlation of two units' activations on the same sampled images. Without a sample (published
-exemplars have none), it is the number of shared exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
+Similarity is Pearson's correlation of two units' activations on the same sampled images; without a sample the number of
+shared exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     """Return the units that are most similar to one of them: at most `MAX_SIMILAR` of its layer and of others."""
     own = layers[layer]
     # Images of the sample that could be read; 0 if the unit is constant on them, and so correlates with nothing
+    # NaN and -inf are images that could not be read.
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]
     images = len(values) if len(values) and values.max() > values.min() else 0
     by_sample = images >= MIN_IMAGES
@@ -51,9 +52,11 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     found = []
     for name, other in layers.items():
         both = _count_shared(exemplars, other)
+        # Published exemplars come without a sample.
         similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
         best = np.argsort(-similarity, kind="stable")[: MAX_SIMILAR + 1]  # may include the unit itself
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
+    # By number where equal, so the order is the same each time.
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
     same = [each for each in ordered if each.layer == layer and each.unit != unit][:MAX_SIMILAR]
     others = [each for each in ordered if each.layer != layer][:MAX_SIMILAR]
@@ -67,9 +70,11 @@ def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDAr
     if len(sample) != len(values):  # no sample was kept
         return np.zeros(sample.shape[1])
     known = np.isfinite(values) & np.isfinite(sample).all(1)
+    # In float64, since differences of large means lose digits.
     mine, others = values[known].astype(np.float64), sample[known].astype(np.float64)
     mine, others = mine - mine.mean(), others - others.mean(0)
     lengths = np.sqrt((mine**2).sum() * (others**2).sum(0))
+    # A constant unit correlates with nothing; 1e-12 instead of 0 for rounding.
     return np.divide(mine @ others, lengths, out=np.zeros(len(lengths)), where=lengths > 1e-12)
 
 

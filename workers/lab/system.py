@@ -101,6 +101,7 @@ class System:
         raw = [find_raw(self._memory, each) for each in kept]
         made = [each for each in raw if is_made(each)]
         self.measure(made)
+        # Refused images are left out of the pass, and get None below.
         changes = iter(self._ablation.describe([each.image for each in made], factor))
         return [
             {"activation": self.measured[each.key].activation, **next(changes)} if is_made(each) else None
@@ -125,6 +126,7 @@ class System:
         images = [find_raw(self._memory, each) for each in kept]
         made = [each for each in images if is_made(each)]
         subject = cast("CircuitSubject", self.subject)
+        # Without images the network need not run.
         answers = subject.respond_members([each.image for each in made]) if made else []
         masked = iter(self.keep(made, [each.response for each in answers]))
         members, found = subject.members, iter(answers)
@@ -138,31 +140,34 @@ class System:
         }
 
     def measure(self, images: Sequence[StoredImage]) -> None:
-        """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""
+        """Measure those of these raw images that this experiment did not measure yet."""
         missing = {raw.key: raw for raw in images if raw.key not in self.measured}
         if missing:
             self._measure(list(missing.values()))
 
     def keep(self, images: Sequence[StoredImage], answers: Sequence[Response | Exemplar]) -> list[str]:
-        """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
+        """Remember what was measured on raw images. Returns the masked ones as texts."""
         keys = [image_key(each.masked) for each in answers]
         map_keys = [image_key(each.map.grey) if each.map else "" for each in answers]
+        # Fetched in one query.
         self._memory.expect([*keys, *filter(None, map_keys)])
         for raw, answer, key, map_key in zip(images, answers, keys, map_keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
                 self._memory.remember(answer.masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             activation_map = keep_map(self._memory, answer.map, map_key)
             self.measured[raw.key] = MeasuredImage(answer.activation, key, activation_map)
+            # Exemplars are the mark to reach, not the agent's own find.
             if raw.provenance.origin != "exemplar" and (self.best is None or answer.activation > self.best):
                 self.best = answer.activation
         return [encode_text(self._memory, key) for key in keys]
 
     def _measure(self, images: list[StoredImage]) -> tuple[list[float], list[str]]:
-        """Activations and masked images. What stands for a refused image is not measured: NaN, which no mean hides."""
+        """Return activations and masked images."""
         made = [each for each in images if is_made(each)]
         responses = self.subject.respond([each.image for each in made]) if made else []
         kept = iter(zip(responses, self.keep(made, responses), strict=True))
         found = [next(kept) if is_made(each) else None for each in images]
+        # NaN for a refused image: no mean hides it.
         activations = [pair[0].activation if pair else math.nan for pair in found]
         masked = [
             pair[1] if pair else encode_text(self._memory, raw.key) for pair, raw in zip(found, images, strict=True)

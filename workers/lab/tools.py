@@ -159,7 +159,7 @@ class Tools:
             titles.append(str(value) if kept.refused else shown)
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
-        texts = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
+        texts = [words if is_made(kept) else _mark_refused(words, kept.refused) for kept, words in pairs]
         return [kept.image for kept, _ in pairs], texts
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
@@ -257,7 +257,9 @@ class Tools:
         """The edits alone; one image takes several instructions, and one edit of one image comes without a list."""
         wanted = arguments.check_texts(instructions, "instructions", "instructions")
         given = arguments.check_items(image, "image", "images")
+        # One image with several instructions is repeated for each.
         given = given * len(wanted) if len(given) == 1 else given
+        # Every second image is an edit.
         edits = self.edit_images(given, wanted)[0][1::2]
         return edits[0] if isinstance(image, ImageOrText) and isinstance(instructions, str) else edits
 
@@ -283,40 +285,40 @@ class Tools:
 
     @property
     def entries(self) -> list[LogEntry]:
-        """What this experiment logged, then what the tools themselves have to say."""
+        """Return what this experiment logged, then what the tools themselves have to say."""
         logged = {seen.image for entry in self._log.entries for seen in entry.observations}
+        # Remarks on logged images are part of their titles.
         notes = [line for line, key in self._image_tools.noted.items() if key not in logged]
         remarks = "\n".join([*self._remarks, *self._image_tools.remarks, *notes][:MAX_REMARKS])
         return [*self._log.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property
     def best(self) -> float | None:
-        """The highest activation of all that this experiment measured, logged or not; exemplars do not count."""
+        """Return the highest activation of all that this experiment measured, logged or not; exemplars do not count."""
         return self._system.best
 
     @property
     def measured(self) -> int:
-        """How many images this experiment measured, logged or not."""
+        """Return how many images this experiment measured, logged or not."""
         return len(self._system.measured)
 
     @property
     def ordinary(self) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get, None where that is not known."""
+        """Return what ordinary images of the dataset get; None if that is not known."""
         return self._system.subject.ordinary(self._progress)
 
     @property
     def exemplar_mean(self) -> float | None:
-        """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A).
-
-        None too where the toolset lacks the exemplars, of which it would tell something.
-        """
+        """Return the mean activation of the exemplars; None if there are none (paper, appendix A: what is below is
+        weak)."""
+        # The mean would tell something of the exemplars that the toolset lacks.
         if "dataset_exemplars" in self.lacks:
             return None
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 
     def _originals(self, given: Sequence[Any]) -> list[StoredImage]:
-        """The raw images to edit; those given as prompts are drawn."""
+        """Return the raw images to edit; those given as prompts are drawn."""
         found: dict[int, StoredImage] = {}
         prompts: dict[int, str] = {}
         for at, value in enumerate(given):
@@ -325,6 +327,7 @@ class Tools:
                 prompts[at] = arguments.check_text(value, f"prompts_or_images[{at}]")
             else:
                 found[at] = find_raw(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
+        # A prompt is drawn once in a call, so that several edits start from the same image.
         wanted = list(dict.fromkeys(prompts.values()))
         drawn = dict(zip(wanted, self._image_tools.generate(wanted, Origin.ORIGINAL), strict=True))
         return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
@@ -332,13 +335,13 @@ class Tools:
     def _log_made(self, images: Sequence[LoggedImage], text: str) -> None:
         """Log the images; of those that were refused, the titles and why."""
         refused = [each.title for each in images if each.title and not is_made(each.image)]
-        lines = [_as_refused(title, self._image_tools.refused.get(title, "")) for title in refused]
+        lines = [_mark_refused(title, self._image_tools.refused.get(title, "")) for title in refused]
         made = [each for each in images if is_made(each.image)]
         seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
         self._log.add(seen, "\n".join([*lines, *([text] if text else [])]))
 
     def _noted(self, kept: StoredImage, title: str = "") -> str:
-        """The title, with what its maker has to say of the image."""
+        """Return the title, with what its maker has to say of the image."""
         note = self._image_tools.notes.get(raw_key(kept))
         title = title or self._image_tools.titles.get(raw_key(kept), "")
         return f"{title} ({note})".strip() if note else title
@@ -348,6 +351,6 @@ class Tools:
         return look_up_all(self._memory, given, "image_list", self._progress)
 
 
-def _as_refused(title: str, why: str = "") -> str:
-    """The title of an image that was refused says so, and why."""
+def _mark_refused(title: str, why: str = "") -> str:
+    """Return the title of a refused image, which says so, and why."""
     return title if _REFUSED in title else f"{title}{_REFUSED}{f': {why}' if why else ''})"

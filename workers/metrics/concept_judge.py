@@ -1,4 +1,4 @@
-"""Does a label mean the same as the truth? For units built to respond to something that words can name.
+"""Judge whether a label means the same as the truth, for units built to respond to something that words can name.
 
 A language model judges, with label and truth in random order, so that it does not know which is the truth. Toybox
 decides by its own vocabulary instead.
@@ -29,10 +29,12 @@ _ANSWERS: dict[str, Agreement] = {"same": "same", "partly": "partly", "different
 
 def ask_for_agreement(label: str, truth: str, *, swapped: bool = False) -> list[Message]:
     """Return the conversation. `swapped` puts the truth first."""
+    # By lot, so that the judge cannot tell which phrase is the truth.
     first, second = (truth, label) if swapped else (label, truth)
     return [Message("system", (f"{JUDGE}\n\n{DATA}",)), Message("user", (f"A: {quote(first)}\nB: {quote(second)}",))]
 
 
 def parse_agreement(reply: str) -> Agreement | None:
     """Return the last answer of a reply in the requested form; None if it has none."""
+    # Letters alone: models put the answer in asterisks or end it with a full stop.
     return _ANSWERS.get(re.sub(r"[^a-z]", " ", read_line(reply, "ANSWER").casefold()).strip())

@@ -79,11 +79,14 @@ def score_detection(
     result = DetectionResult(activating=active, images=len(acts), threshold=threshold)
     if why := explain_few(active, len(others)):
         return replace(result, balanced_accuracy=Estimate(None, n=len(acts), why=why))
+    # Without weights the sample is drawn here, so each drawn image stands for several.
     if weights is None:
         tenths, heavy, others = draw_images(tenths, heavy, others, rng)
+    # A tenth may be empty where activations tie.
     parts = [Side(said[each], heavy[each]) for each in tenths if len(each)]
     bright, dark = join_sides(parts), Side(said[others], heavy[others])
     recall, alarms = bright.said_yes, dark.said_yes
+    # Undefined where the judge never says yes.
     precision = _MIX * recall / (_MIX * recall + alarms) if recall + alarms > 0 else None
     both = join_sides([bright, dark])
     return replace(
@@ -93,6 +96,7 @@ def score_detection(
         precision=precision,
         recall=recall,
         f1=2 * _MIX * recall / (_MIX * recall + alarms + _MIX),
+        # Of all answers, so that a judge that is often unreadable is seen to be.
         failed=estimate_share(bright.unread + dark.unread, len(both.presence)),
         confusion=_count(bright.presence, dark.presence),
         deciles=tuple(part.estimate(part.said_yes) for part in parts),
@@ -102,15 +106,17 @@ def score_detection(
 def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float, *, seed: int = 0) -> IntruderResult:
     """Score a label by sets of four activating images of one tenth and one other image. Arguments as for detection.
 
-    No image is in two sets, so a tenth has as many sets as its images allow, at most `MAX_SETS`. Weighted samples
-    are not supported: their sets would contain described images more often than sets from all images.
+    A tenth has as many sets as its images allow, at most `MAX_SETS`. Weighted samples are not supported: their sets
+    would contain described images more often than sets from all images.
     """
     acts, said, heavy, _ = read_vectors(activations, presence, None)
     rng = np.random.default_rng(seed)
     tenths, others = split_images(acts, heavy, threshold, rng)
     if why := explain_few(sum(map(len, tenths)), len(others)):
         return IntruderResult(Estimate(None, n=0, why=why))
+    # No image is in two sets, so that the sets are independent.
     intruders = iter(rng.permutation(others).tolist())
+    # Every tenth gets as many intruders as every other.
     most = min(MAX_SETS, len(others) // TENTHS)
     scores: list[list[float]] = []
     failed = 0
@@ -127,9 +133,11 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
 
 
 def _judge_set(four: Floats, intruder: float) -> float:
-    """Return 1 if the label fits the intruder least, 1 / k if k images tie, else 0; 0 for an unreadable answer."""
+    """Return 1 if the label fits the intruder least, 1 / k if k images tie, else 0."""
+    # An unreadable answer gives no point: a judge must not gain by silence.
     if np.isnan([*four, intruder]).any() or intruder > four.min():
         return 0.0
+    # A judge that gives all images the same answer gets what guessing gets.
     return 1.0 / (1 + int((four == intruder).sum()))
 
 

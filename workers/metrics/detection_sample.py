@@ -51,8 +51,9 @@ class Side:
         return int(np.isnan(self.presence).sum())
 
     def estimate(self, share: float) -> Estimate:
-        """Return the share with Wilson's interval for the effective number of images under unequal weights (Kish
-        1965)."""
+        """Return the share with Wilson's interval."""
+        # The effective number of images: unequal weights tell less than equal ones (Kish 1965).
+        # The small number undoes rounding: equal weights must give exactly n.
         n = max(1, int(self.weights.sum() ** 2 / (self.weights**2).sum() + 1e-9))
         return replace(estimate_share(share * n, n), n=len(self.presence))
 
@@ -70,6 +71,7 @@ def read_vectors(
         raise ValueError(
             f"{len(acts)} activations, {len(said)} answers, {len(heavy)} weights: give all for each image."
         )
+    # Images without an answer stay: an unreadable answer counts against the label.
     kept = np.flatnonzero(np.isfinite(acts) & (heavy > 0))
     return acts[kept], said[kept], heavy[kept], kept
 
@@ -77,14 +79,16 @@ def read_vectors(
 def split_images(
     acts: Floats, weights: Floats, threshold: float, rng: np.random.Generator
 ) -> tuple[list[Places], Places]:
-    """Return the activating images in ten parts of equal weight, lowest first, and the others. Ties are broken at
-    random."""
+    """Return the activating images in ten parts of equal weight, lowest first, and the others."""
+    # Shuffled first and sorted stably, so that ties are broken at random.
     shuffled = rng.permutation(len(acts))
     ordered = shuffled[np.argsort(acts[shuffled], kind="stable")]
     is_active = acts[ordered] > threshold
     active = ordered[is_active]
+    # By the middle of each image's weight, so that a heavy image falls into the tenth that holds most of it.
     middle = np.cumsum(weights[active]) - weights[active] / 2
     part = np.minimum((TENTHS * middle / max(weights[active].sum(), 1e-300)).astype(int), TENTHS - 1)
+    # Sorted, so that later draws depend on the seed alone.
     return [active[part == each] for each in range(TENTHS)], np.sort(ordered[~is_active])
 
 
@@ -95,6 +99,7 @@ def draw_images(
     drawn = [rng.permutation(each)[:IMAGES_A_TENTH] for each in tenths]
     heavy = weights.copy()
     for every, some in zip(tenths, drawn, strict=True):
+        # Each drawn image stands for those of its part that were not drawn.
         heavy[some] *= len(every) / max(len(some), 1)
     return drawn, heavy, rng.permutation(others)[:OTHERS]
 
@@ -116,6 +121,7 @@ def average_shares(one: Estimate, two: Estimate) -> Estimate:
     assert one.value is not None
     assert two.value is not None
     value = (one.value + two.value) / 2
+    # Down: the lower ends of both shares; up: the upper ends.
     down, up = (
         0.5 * float(np.hypot(one.value - (a or 0.0), two.value - (b or 0.0)))
         for a, b in ((one.low, two.low), (one.high, two.high))
@@ -128,6 +134,7 @@ def find_area(bright: Side, dark: Side) -> float:
 
     A tie counts half, an unreadable answer loses. For yes/no answers this is the balanced accuracy.
     """
+    # A tie counts half; an unreadable answer loses on either side.
     high = np.where(np.isnan(bright.presence), -1.0, bright.presence)[:, None]
     low = np.where(np.isnan(dark.presence), 2.0, dark.presence)[None]
     wins = (high > low) + 0.5 * (high == low)

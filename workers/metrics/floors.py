@@ -20,7 +20,7 @@ from workers.record.label_checks import FloorFigure
 Floats = NDArray[np.float64]
 
 MIN_FLOORS = 3
-"""Floors below which nothing is said of how they vary, and so no interval is given."""
+"""Minimum number of floors for an interval."""
 _FLAT = 1e-12
 """Standardized values with a smaller variance count as constant."""
 
@@ -62,15 +62,16 @@ def score_floors(
     heavy = np.ones(rows.n) if weights is None else np.asarray(weights, np.float64)
     points = rows.score(heavy[:, None])[:, :, 0]
     draws = _draw(rows, heavy, seed, resamples)
+    # Another stream than that of the bootstrap, or the floor's spread would follow its draws.
     rng = np.random.default_rng([seed, len(floors)])
     r, area = (_summarise(own, points[at, 1:], draws[at], rng) for at, own in enumerate((pearson, auprc)))
-    each = tuple((_known(one), _known(two)) for one, two in points[:, 1:].T)
+    each = tuple((_clean_nan(one), _clean_nan(two)) for one, two in points[:, 1:].T)
     return FloorScores(each, r, area)
 
 
 def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
-    """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
-    resamples)."""
+    """Return r and AUPRC of each row in Bayesian bootstraps (Rubin 1981), (2, rows, resamples)."""
+    # The same images for all rows, so that the differences between rows are paired.
     drawn = draw_weights(np.ones(rows.n), resamples, seed)
     return np.concatenate([rows.score(np.ascontiguousarray((block * weights).T)) for block in drawn], 2)
 
@@ -87,6 +88,7 @@ def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Gene
         figure = FloorFigure(mean, float(values.std(ddof=1)), figure.least, figure.most)
     if own.value is None:
         return figure
+    # Without an interval of the label's own figure there is none of the difference.
     above = own.value - mean
     if own.low is None or own.high is None:
         found = Estimate(above, n=own.n, why=own.why)
@@ -132,8 +134,10 @@ class _Rows:
     def score(self, weights: Floats) -> Floats:
         """Return r and AUPRC, (2, rows, columns), under columns of non-negative weights (n, columns)."""
         total, x, y, xx, yy, xy = (self._moments @ weights).reshape(len(self._ranks), 6, -1).swapaxes(0, 1)
+        # NaN is replaced below where a side is constant.
         with np.errstate(divide="ignore", invalid="ignore"):
             x, y, xx, yy, xy = (each / total for each in (x, y, xx, yy, xy))
+            # Rounding may make these slightly negative; such rows count as constant.
             spreads = (xx - x * x, yy - y * y)
             flat = ~((spreads[0] > _FLAT) & (spreads[1] > _FLAT))
             r = np.where(flat, np.nan, np.clip((xy - x * y) / np.sqrt(spreads[0] * spreads[1]), -1, 1))
@@ -148,11 +152,12 @@ def _list_moments(pair: Answered) -> Floats:
 
 
 def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
-    """Return values with mean 0 and variance 1 over the known ones, so that sums of squares lose no digits; 0
-    elsewhere."""
+    """Return values with mean 0 and variance 1 over the known ones; 0 elsewhere."""
     some = values[known]
+    # Zeros: their variance is 0, and `score` gives no r for them.
     if not len(some) or np.ptp(some) == 0:
         return np.zeros_like(values)
+    # So that the sums of squares lose no digits.
     return np.where(known, (values - some.mean()) / some.std(), 0.0)
 
 
@@ -164,7 +169,9 @@ def _rank(pair: Answered) -> tuple[sparse.csr_array, sparse.csr_array]:
     """
     known = np.flatnonzero(np.isfinite(pair.activations) & np.isfinite(pair.presence))
     presence = pair.presence[known]
+    # Negative: the highest activation comes first.
     _, group = np.unique(-pair.activations[known], return_inverse=True)
+    # Average precision changes only where a group holds a described image.
     ends = np.flatnonzero(np.bincount(group, presence) > 0)
     part = np.searchsorted(ends, group)
     shape = (len(ends), len(pair.activations))
@@ -184,5 +191,5 @@ def _average_precision(above: sparse.csr_array, hits: sparse.csr_array, weights:
     return np.divide((precision * gains).sum(0), total, out=np.full_like(total, np.nan), where=total > 0)
 
 
-def _known(value: float) -> float | None:
+def _clean_nan(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -40,14 +40,17 @@ MAX_PARTS = 50
 
 
 def choose_top(activations: ArrayLike, threshold: float, count: int = 2 * MAX_PARTS) -> Places:
-    """Return positions of the images that activate the unit most, best first: a tenth of all, or as many as needed."""
+    """Return positions of the images that activate the unit most, best first."""
+    # Unknown activations are sorted last, and are never above a threshold.
     acts = np.nan_to_num(np.asarray(activations, np.float64).reshape(-1), nan=-np.inf)
+    # A tenth of all images, or as many as the figure needs.
     best = np.argsort(-acts, kind="stable")[: min(count, max(2 * MIN_IMAGES, len(acts) // 10))]
     return best[acts[best] > threshold]
 
 
-def deal_parts(count: int, *, seed: int) -> NDArray[np.bool_]:
+def assign_parts(count: int, *, seed: int) -> NDArray[np.bool_]:
     """Choose at random which half of the images is marked where the unit responds, (count,)."""
+    # Exactly half, which a toss for each image would not give.
     dealt = np.arange(count) % 2 == 0
     return np.random.default_rng(seed).permutation(dealt)
 

@@ -30,8 +30,7 @@ class GeneratedScores:
     """MAIA's two means (Rott Shaham et al. 2024, section 4): activations of images from prompts that should activate
     the unit, and from those that should not."""
     auc: Estimate
-    """Probability that a positive image exceeds a neutral one. n counts prompts, because further images of a prompt
-    are no new evidence."""
+    """Probability that a positive image exceeds a neutral one. n counts prompts."""
     cosy_auc: float | None
     """CoSy's AUC (Kopf et al. 2024): the positive images against the controls."""
     cosy_mad: float | None
@@ -62,6 +61,7 @@ def score_generated(positive: ArrayLike, neutral: ArrayLike, controls: ArrayLike
     The controls are natural images: the probe set.
     """
     made, plain = _rows(positive), _rows(neutral)
+    # Each side by itself: an image that failed must not take its partner with it.
     high, low, base = (each[np.isfinite(each)] for each in (made, plain, np.asarray(controls, np.float64).reshape(-1)))
     prompts = [int(np.isfinite(each).any(1).sum()) for each in (made, plain)]
     area = area_under_curve(high, base)
@@ -69,8 +69,10 @@ def score_generated(positive: ArrayLike, neutral: ArrayLike, controls: ArrayLike
     return GeneratedScores(
         positive_mean=_mean(high),
         neutral_mean=_mean(low),
+        # By prompts: further images of a prompt are no new evidence.
         auc=estimate_area(area_under_curve(high, low), *prompts),
         cosy_auc=None if np.isnan(area) else area,
+        # CoSy's definition, in which a constant control gives 0.
         cosy_mad=None if not len(high) or not len(base) else _divide(float(high.mean() - base.mean()), spread),
         positives=len(high),
         neutrals=len(low),
@@ -100,6 +102,7 @@ def score_predictiveness(
     if exemplar_mean is None or not np.isfinite(exemplar_mean) or exemplar_mean <= 0:
         why = "the exemplars have no mean activation above 0 to take a share of"
         return Predictiveness(Estimate(None, n=n, why=why), threshold, (), unusable)
+    # The threshold first, then the sweep.
     hits = [int((high >= t * exemplar_mean).sum() + (low < t * exemplar_mean).sum()) for t in (threshold, *sweep)]
     curve = tuple((t, hit / n) for t, hit in zip(sweep, hits[1:], strict=True)) if n else ()
     return Predictiveness(estimate_share(hits[0], n), threshold, curve, unusable)

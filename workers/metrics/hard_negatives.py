@@ -82,6 +82,7 @@ def score_hard_negatives(
     hard = np.asarray(hardness, np.float64).reshape(-1)[kept]
     rng = np.random.default_rng(seed)
     tenths, others = split_images(acts, heavy, threshold, rng)
+    # At most the threshold: an activating image is never a negative one.
     low = min(threshold, _find_quantile(acts, heavy)) if len(acts) else threshold
     dim = others[acts[others] <= low]
     result = HardNegativesResult(images=len(dim), low=float(low))
@@ -91,6 +92,7 @@ def score_hard_negatives(
         # First, by the same seed as in detection, so that both have the same activating images
         tenths, heavy, others = draw_images(tenths, heavy, others, rng)
     hardest = _choose_hardest(dim, hard, heavy, rng)
+    # Drawn anew, as the other negatives are; a weighted sample was drawn before.
     if weights is None:
         hardest = rng.permutation(hardest)[:OTHERS]
     bright = join_sides([Side(said[each], heavy[each]) for each in tenths if len(each)])
@@ -101,6 +103,7 @@ def score_hard_negatives(
         balanced_accuracy=average_shares(bright.estimate(bright.said_yes), wrong),
         auc=find_area(bright, dark),
         described=dark.estimate(dark.said_yes),
+        # Negative if hard images fool the judge more often than others.
         drop=_halve_difference(right, wrong),
         failed=dark.unread,
     )
@@ -115,7 +118,9 @@ def measure_likeness(activations: ArrayLike, table: ArrayLike, own: int) -> Floa
     acts, others, _ = _read_others(activations, table, own)
     if others.shape[1] < MIN_UNITS:
         return None
+    # Each unit standardised, or the loudest ones alone would decide what is alike.
     vectors = (others - others.mean(0)) / others.std(0)
+    # A position without any activation has no direction.
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _FLAT)
     top = np.argsort(-acts, kind="stable")[:TOP]
     return np.asarray((vectors @ vectors[top].T).max(1), np.float64)
@@ -144,6 +149,7 @@ def measure_neighbours(table: ArrayLike, neighbours: tuple[NeighbourUnit, ...]) 
 
 def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the activations, those of the other varying units, and their numbers. Unknown values count as 0."""
+    # Unknown counts as silent, which is what most units are on most images.
     acts = np.nan_to_num(np.asarray(activations, np.float64).reshape(-1))
     values = np.nan_to_num(np.asarray(table, np.float64))
     varies = values.std(0) > _FLAT if len(values) else np.zeros(values.shape[1], bool)
@@ -152,14 +158,17 @@ def _read_others(activations: ArrayLike, table: ArrayLike, own: int) -> tuple[Fl
 
 
 def _find_quantile(acts: Floats, weights: Floats) -> float:
-    """The activation up to which `LOW_QUANTILE` of the weight lies."""
+    """Return the activation up to which `LOW_QUANTILE` of the weight lies."""
+    # Weighted, since a sample may hold more bright images than the dataset.
     return float(np.quantile(acts, LOW_QUANTILE, weights=weights, method="inverted_cdf"))
 
 
 def _choose_hardest(dim: Places, hardness: Floats, weights: Floats, rng: np.random.Generator) -> Places:
     """Return the hardest tenth by weight, at least `MIN_IMAGES` images. Ties are broken at random."""
+    # Shuffled first and sorted stably, so that ties are broken at random.
     shuffled = rng.permutation(dim)
     ordered = shuffled[np.argsort(-hardness[shuffled], kind="stable")]
+    # The weight before each image, so that at least one image is taken.
     before = np.cumsum(weights[ordered]) - weights[ordered]
     count = int((before < HARDEST * weights[ordered].sum()).sum())
     return ordered[: max(count, MIN_IMAGES)]
@@ -170,12 +179,10 @@ def _explain_few_low(count: int) -> str:
 
 
 def _halve_difference(plain: Estimate, hard: Estimate) -> Estimate:
-    """Return half of the difference of two shares, treated as independent (MOVER).
-
-    Both balanced accuracies share the activating images, which therefore cancel out.
-    """
+    """Return half of the difference of two shares, treated as independent (MOVER)."""
     assert plain.value is not None
     assert hard.value is not None
+    # Both balanced accuracies share the activating images, which cancel out.
     value = (plain.value - hard.value) / 2
     down = np.hypot(plain.value - (plain.low or 0.0), (hard.high or 0.0) - hard.value)
     up = np.hypot((plain.high or 0.0) - plain.value, hard.value - (hard.low or 0.0))

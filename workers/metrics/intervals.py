@@ -1,8 +1,7 @@
 """Figures with 95 % intervals: shares, counts, means, medians, differences, ratios. Intervals are over the sampled
 units.
 
-All are exact, or use a score or Student's t. Nothing is drawn at random, so the same values always give the same
-interval. A missing figure or interval is None with a reason. No interval is a single point, and no function warns.
+All are exact, or use a score or Student's t. A missing figure or interval is None with a reason. No function warns.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ _NEAR = 1e-9
 
 
 def estimate_share(hits: float, n: int) -> Estimate:
-    """The share of `hits` in `n`, with Wilson's interval.
-
-    Raises ValueError if `hits` is not in 0 … n.
-    """
+    """Return the share of `hits` in `n`, with Wilson's interval. Raises ValueError if `hits` is not in 0 … n."""
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} hits of {n} are no share: count hits among the n.")
     if not n:
@@ -35,14 +31,16 @@ def estimate_share(hits: float, n: int) -> Estimate:
 def estimate_area(area: float, high: int, low: int) -> Estimate:
     """Estimate an area under the curve of `high` against `low` independent samples, with Newcombe's interval (2006).
 
-    His method 5: the areas whose own standard error, by Hanley and McNeil with the mean size in place of each,
-    reaches `area`. Unlike a bootstrap, it does not shrink to a point if the samples do not overlap.
+    His method 5: the areas whose own standard error, by Hanley and McNeil with the mean size in place of each, reaches
+    `area`.
     """
     if np.isnan(area) or not high or not low:
         return Estimate(None, n=high + low, why="one of the two sides is empty")
+    # Not a bootstrap, which shrinks to a point if the samples do not overlap.
     z, extra = NORMAL_QUANTILE, (high + low) / 2 - 1
 
     def excess(true: float) -> float:
+        # Hanley and McNeil's variance, with the mean size in place of each.
         variance = true * (1 - true) * (1 + extra * ((1 - true) / (2 - true) + true / (1 + true))) / (high * low)
         return (area - true) ** 2 - z * z * variance
 
@@ -60,13 +58,16 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
     out.
     """
     kept, names = _keep_finite(values, clusters)
+    # Without clusters every value is a cluster of its own.
     place = np.arange(len(kept)) if names is None else np.unique(names, return_inverse=True)[1]
     groups = int(place.max()) + 1 if len(kept) else 0
     if not groups:
         return Estimate(None, why="there are no values")
+    # Values of one cluster are not independent, so their errors are summed before they are squared.
     mean = float(kept.mean())
     errors = np.bincount(place, kept - mean)
     spread = float((errors**2).sum() * groups / max(groups - 1, 1))
+    # One cluster has no spread; `_bound` leaves its interval out.
     reach = float(np.sqrt(spread)) / len(kept) * (find_student(groups - 1) if groups > 1 else 0.0)
     return _bound(mean, mean - reach, mean + reach, groups)
 
@@ -74,16 +75,18 @@ def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -
 def estimate_counts(counts: ArrayLike) -> Estimate:
     """Estimate the mean of non-negative counts (n,) with Garwood's exact limits of a Poisson mean (1936).
 
-    If they vary more than Poisson counts, the interval also covers Student's. NaN is left out.
+    NaN is left out.
     """
     kept, _ = _keep_finite(counts)
     found = estimate_mean(kept)
     if found.value is None:
         return found
     total, tail = float(kept.sum()), (1 - CONFIDENCE) / 2
+    # The limit is 0 where nothing was counted; the gamma distribution has no shape 0.
     low = stats.gamma.ppf(tail, total) if total else 0.0
     high = stats.gamma.isf(tail, total + 1)
     ends = [float(low) / len(kept), float(high) / len(kept)]
+    # They vary more than Poisson counts, whose limits would be too narrow.
     if len(kept) > 1 and kept.var(ddof=1) > found.value:
         ends += [max(0.0, each) for each in (found.low, found.high) if each is not None]
     return Estimate(found.value, min(ends), max(ends), len(kept))
@@ -118,6 +121,7 @@ def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
         raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
     both = np.isfinite(one) & np.isfinite(two)
     one, two = one[both], two[both]
+    # Student's interval of zeros and ones may end beyond 1, or have no width.
     if len(one) and {*one, *two} <= {0.0, 1.0}:
         return _score_pairs(int((one > two).sum()), int((two > one).sum()), len(one))
     return estimate_mean(one - two)
@@ -145,16 +149,19 @@ def estimate_contrast(first: ArrayLike, second: ArrayLike) -> Estimate:
 
 
 def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
-    """The difference of two shares of the same n, of which `gained` have the first alone and `lost` the second."""
+    """Return the difference of two shares of the same n, of which `gained` have the first alone and `lost` the
+    second."""
     z = NORMAL_QUANTILE
     value = (gained - lost) / n
 
+    # Score equation: the difference whose own standard error reaches the measured one.
     def excess(true: float) -> float:
         linear = (2 * n - gained + lost) * true - gained - lost
         root = np.sqrt(max(0.0, linear * linear + 8 * n * lost * true * (1 - true)))
         variance = n * ((root - linear) / (2 * n) + true * (1 - true))
         return float((gained - lost - n * true) ** 2 - z * z * variance)
 
+    # The ends -1 and 1 are reached exactly, where the search would find no change of sign.
     bottom = -1.0 if value <= -1 + _NEAR else float(optimize.brentq(excess, -1.0, value - _NEAR))
     top = 1.0 if value >= 1 - _NEAR else float(optimize.brentq(excess, value + _NEAR, 1.0))
     return Estimate(value, bottom, top, n)
@@ -174,13 +181,16 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
     n, closed, gap = len(one), one - two, three - two
     if not n:
         return Estimate(None, why="there are no values")
+    # A ratio to a negative gap would turn better into worse.
     if gap.mean() <= 0:
         return Estimate(None, n=n, why="there is no gap")
     value = float(closed.mean() / gap.mean())
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
+    # Fieller's limits solve a quadratic equation in the ratio.
     (own, joint), (_, other) = np.cov(closed, gap) * find_student(n - 1) ** 2 / n
     square, linear = gap.mean() ** 2 - other, closed.mean() * gap.mean() - joint
+    # The denominator's interval includes 0, so the ratio has no bounds.
     if square <= 0:
         return Estimate(value, n=n, why="the gap itself may be 0")
     within = linear**2 - square * (closed.mean() ** 2 - own)
@@ -189,10 +199,10 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
 
 
 def _bound(value: float, low: float, high: float, n: int) -> Estimate:
-    """Return the estimate with its interval, unless that is a point: so few or so equal cases tell nothing about
-    others."""
+    """Return the estimate with its interval, unless that is a point."""
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
+    # So few or so equal values tell nothing about others.
     if high - low <= _NEAR * max(1.0, abs(value)):
         return Estimate(value, n=n, why=f"all {n} are equal, which says nothing of how others vary")
     return Estimate(value, low, high, n)

@@ -1,4 +1,4 @@
-"""Corrects r and the base rate of a label for the errors of the judge that says which images show it.
+"""Correct r and the base rate of a label for the errors of the judge that says which images show it.
 
 A judge with false positives and misses makes r smaller than the label's true r. If its errors do not depend on the
 activation, this can be undone. With q the share that it calls described, a its rate of false positives and b that of
@@ -37,9 +37,8 @@ def correct_figures(
 ) -> CorrectedFigures | None:
     """Return r and the base rate corrected for the judge's errors. Arguments as for `score_natural`.
 
-    Answers count as yes or no, as when `error` was measured. None if an error rate or r could not be measured.
-    Intervals resample images and draw both error rates from their posterior (a beta distribution with Jeffreys'
-    prior).
+    Intervals resample images and draw both error rates from their posterior (a beta distribution with Jeffreys' prior).
+    None if an error rate or r could not be measured.
     """
     sample = _read_sample(activations, answers, weights)
     wrong, missed = error.false_positives.value, error.false_negatives.value
@@ -49,11 +48,13 @@ def correct_figures(
     r = correlate(sample.activations, sample.presence, sample.weights[None])
     called = np.array([np.average(sample.presence, weights=sample.weights)])
     if not np.isfinite(r).all():
+        # A constant side has no r to correct.
         return None
     point = _undo(r, called, np.array([wrong]), np.array([missed]))
     if not np.isfinite(point).all():
         failed = Estimate(None, n=n, why=_explain(float(called[0]), wrong, missed))
         return CorrectedFigures(failed, failed)
+    # Both kinds are needed: the correction divides by their variance.
     fewer = min(described, n - described)
     if fewer < MIN_POSITIVES:
         why = f"too few images of either kind for an interval: {fewer}, and it takes {MIN_POSITIVES}"
@@ -68,17 +69,20 @@ def _read_sample(activations: ArrayLike, answers: ArrayLike, weights: ArrayLike 
     known = np.isfinite(acts) & np.isfinite(said)
     if not known.any() or heavy[known].sum() <= 0:
         return None
+    # Yes or no, as when the error was measured.
     return NaturalSample(acts[known], (said[known] >= PRESENT).astype(np.float64), heavy[known])
 
 
 def _undo(r: Floats, called: Floats, wrong: Floats, missed: Floats) -> Floats:
     """Return corrected r and base rate, (2, draws); NaN if the errors alone explain the answers."""
+    # Divided by: a judge near to chance would make any r of nothing.
     skill = 1 - wrong - missed
     able = skill >= MIN_SKILL
     true = np.where(able, (called - wrong) / np.where(able, skill, 1.0), np.nan)
     able &= (true > 0) & (true < 1)
     spread = np.where(able, true * (1 - true), 1.0)
     found = r * np.sqrt(called * (1 - called) / spread) / np.where(able, skill, 1.0)
+    # Out of range by chance alone: r lies in [-1, 1].
     return np.where(able, np.stack([np.clip(found, -1, 1), true]), np.nan)
 
 
@@ -91,8 +95,10 @@ def _draw(sample: NaturalSample, error: JudgeError, seed: int, resamples: int) -
         called = heavy @ groups.presence / heavy.sum(1)
         parts.append(np.stack([correlate(groups.activations, groups.presence, heavy), called]))
     r, called = np.concatenate(parts, 1)
+    # Another stream than that of the images: their errors are independent.
     rng = np.random.default_rng([seed, 1])
     wrong, missed = (
+        # Jeffreys' prior adds one half to each count.
         rng.beta(round((each.value or 0) * each.n) + 0.5, round((1 - (each.value or 0)) * each.n) + 0.5, resamples)
         for each in (error.false_positives, error.false_negatives)
     )

@@ -19,6 +19,7 @@ def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool])
     Answers are probabilities in [0, 1], None if unreadable. Unreadable answers are counted separately and are in
     neither share; `n` counts the others. Raises ValueError for unequal lengths.
     """
+    # Unreadable answers are neither: a wrong answer is another fault than none.
     known = [(said >= PRESENT, true) for said, true in zip(answers, truths, strict=True) if said is not None]
     called = {wanted: [said for said, true in known if true is wanted] for wanted in (False, True)}
     return JudgeError(
@@ -30,14 +31,16 @@ def measure_judge_error(answers: Sequence[float | None], truths: Sequence[bool])
 
 
 def measure_agreement(said: Sequence[Sequence[str]]) -> Estimate:
-    """`said`: for each image the answers of different people. The share of equal pairs, averaged over images.
+    """Return the share of equal pairs of answers, averaged over images; `said` has the answers of different people for
+    each.
 
-    Images with fewer than two answers are left out; `n` counts the others. The interval is Wilson's over images, since
-    the pairs of one image are not independent.
+    Images with fewer than two answers are left out; `n` counts the others.
     """
+    # One answer agrees with nothing.
     shares = [_share_equal(answers) for answers in said if len(answers) > 1]
     if not shares:
         return Estimate(why="no image was judged by two people")
+    # Wilson's interval over images, since the pairs of one image are not independent.
     return estimate_share(sum(shares), len(shares))
 
 

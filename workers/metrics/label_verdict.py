@@ -84,15 +84,17 @@ def judge_label(result: CheckResult) -> LabelVerdict:
         "auprc": natural.auprc.value,
         "generated_auc": drawn.auc.value,
         "bright_positives": None if mark is None else _share(each.activation > mark for each in drawn.positive),
-        "described": None if mark is None else _share(_of_bright(natural, mark)[:BRIGHTEST]),
+        "described": None if mark is None else _share(_judge_bright(natural, mark)[:BRIGHTEST]),
     }
     figures = {name: value for name, value in measured.items() if value is not None}
     reachable, share = _find_reachable(natural, mark)
     needed = {"generated_auc": AUC, "bright_positives": HALF}
+    # r alone falls both for labels that are too narrow and too broad; `described` replaces it if r has no value.
     if reachable is not None and "pearson" in figures:
         needed["pearson"] = share * reachable
     else:
         needed["described"] = HALF
+    # A figure that could not be measured is not required.
     needed = {name: least for name, least in needed.items() if name in figures}
     verdict = LabelVerdict(figures, needed, reachable)
     return verdict if verdict.passed else LabelVerdict(figures, needed, reachable, _find_direction(natural, mark))
@@ -104,15 +106,12 @@ def find_mark(drawn: GeneratedResult) -> float | None:
 
 
 def find_best_cut(activations: ArrayLike) -> float | None:
-    """Return the largest correlation that a yes/no label could have with activations (n,); None if all are equal.
-
-    For any number k of described images, the k with the highest activations correlate best, so only cuts of the
-    ranking are tried.
-    """
+    """Return the largest correlation that a yes/no label could have with activations (n,); None if all are equal."""
     ranked = np.sort(np.asarray(activations, np.float64))[::-1]
     count, spread = len(ranked), float(ranked.std()) if len(ranked) else 0.0
     if count < 2 or spread == 0:
         return None
+    # For any number of described images, those with the highest activations correlate best, so only cuts are tried.
     described = np.arange(1, count)
     above = np.cumsum(ranked)[:-1] - described * ranked.mean()
     return float((above / (spread * np.sqrt(described * (count - described)))).max())
@@ -122,11 +121,12 @@ def _find_reachable(natural: NaturalResult, mark: float | None) -> tuple[float |
     """Return the reachable r, and the share of it that is required."""
     if natural.ceiling and natural.ceiling.pearson is not None and natural.ceiling.pearson > 0:
         return natural.ceiling.pearson, OF_TRUTH
+    # With few bright images the best cut is high by chance, so less of it is required.
     bright = 0 if mark is None else sum(each > mark for each in natural.activations)
     return find_best_cut(natural.activations), OF_BEST_CUT if bright >= MANY else OF_BEST_CUT_OF_FEW
 
 
-def _of_bright(natural: NaturalResult, mark: float) -> list[bool]:
+def _judge_bright(natural: NaturalResult, mark: float) -> list[bool]:
     """Return for each bright image with a readable answer, brightest first, whether the label describes it."""
     return [said for value, said in sorted(_read_answers(natural), reverse=True) if value > mark]
 
@@ -141,7 +141,8 @@ def _find_direction(natural: NaturalResult, mark: float | None) -> Direction:
     """Return what natural images say. If they say nothing, images drawn for the label were dark, so it is too broad."""
     if mark is None:
         return ""
-    missed = _share(not said for said in _of_bright(natural, mark)) or 0.0
+    # Bright, but not described: the label misses what excites the unit.
+    missed = _share(not said for said in _judge_bright(natural, mark)) or 0.0
     dark = _share(value <= mark for value, said in _read_answers(natural) if said)
     if dark is None:  # no natural image shows it
         return "elsewhere" if missed else "too broad"

@@ -1,7 +1,6 @@
 """How the members of a circuit respond together where its label says, and which members the label explains.
 
-The activation of a circuit is a mean, so a label may predict it well although some member does not follow it. r
-without a member rises if the label does not explain that member, and falls if the member carries the label.
+The activation of a circuit is a mean, so a label may predict it well although some member does not follow it.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ def score_members(
     heavy = np.ones_like(there) if weights is None else np.asarray(weights, np.float64)
     kept = np.isfinite(there) & np.isfinite(values).all(1)
     values, there, heavy = values[kept], there[kept], heavy[kept]
+    # 1 is the member's own threshold.
     is_on, shown = values >= 1, there >= PRESENT
     # (members,), of the images that the label describes, and of the others
     alone = [_find_off_alone(is_on[some], heavy[some]) for some in (shown, ~shown)]
@@ -48,8 +48,9 @@ def _count_states(is_on: NDArray[np.bool_], weights: _Floats) -> MemberStates:
         return MemberStates(len(is_on))
     off = (~is_on).sum(1)
     all_on, all_off = off == 0, off == is_on.shape[1]
+    # A single member that is off is "all off".
     one_off = (off == 1) & ~all_off
-    shares = [_weigh(each, weights) for each in (all_on, all_off, one_off, ~(all_on | all_off | one_off))]
+    shares = [_sum_weights(each, weights) for each in (all_on, all_off, one_off, ~(all_on | all_off | one_off))]
     return MemberStates(len(is_on), *shares)
 
 
@@ -58,10 +59,10 @@ def _find_off_alone(is_on: NDArray[np.bool_], weights: _Floats) -> list[float | 
     if not weights.sum() > 0:
         return [None] * is_on.shape[1]
     one_off = ((~is_on).sum(1) == 1) & (is_on.shape[1] > 1)
-    return [_weigh(one_off & ~is_on[:, place], weights) for place in range(is_on.shape[1])]
+    return [_sum_weights(one_off & ~is_on[:, place], weights) for place in range(is_on.shape[1])]
 
 
-def _weigh(chosen: NDArray[np.bool_], weights: _Floats) -> float:
+def _sum_weights(chosen: NDArray[np.bool_], weights: _Floats) -> float:
     return round(float(weights[chosen].sum() / weights.sum()), 5)
 
 
@@ -70,6 +71,7 @@ def _correlate_without(values: _Floats, presence: _Floats, weights: _Floats) -> 
     if count < 2:
         return [None] * count
     total = values.sum(1)
+    # r rises without a member that the label does not explain, and falls without one that carries it.
     return [_correlate((total - values[:, place]) / (count - 1), presence, weights) for place in range(count)]
 
 

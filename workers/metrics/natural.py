@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workers.metrics.natural_intervals import Figure, NaturalSample, estimate_interval, find_p_value
+from workers.metrics.natural_intervals import NaturalSample, Statistic, estimate_interval, find_p_value
 from workers.metrics.ranking import weighted_average_precision
 from workers.record.estimates import CONFIDENCE, Estimate
 from workers.record.label_checks import MIN_POSITIVES
@@ -102,12 +102,14 @@ def score_natural(
         nothing = Estimate(None, why="no image has both an activation and an answer")
         return NaturalScores(nothing, nothing, None, None, threshold, None, 0, 0, missing, ())
     sample = NaturalSample(acts, there, heavy)
+    # Intervals depend on the rarer kind of image.
     positives = int((there >= PRESENT).sum())
     why = _explain_undefined(acts, there)
     r = Estimate(None, n=len(acts), why=why) if why else _estimate(correlate, sample, positives, seed, resamples)
     area = Estimate(None, n=len(acts), why="no image shows it")
     if there.any():
         area = _estimate(weighted_average_precision, sample, positives, seed, resamples)
+    # With the data themselves a round number, so p is a multiple of 1 / (2 * resamples).
     p_value = find_p_value(sample, seed=seed, permutations=2 * resamples - 1) if resamples and not why else None
     return NaturalScores(
         r=_agree(r, p_value),
@@ -124,13 +126,10 @@ def score_natural(
 
 
 def plan_images(positives: int, n: int) -> int:
-    """Return how many images, with the pilot's `n` among them, should contain `WANTED` positives, if the pilot has
-    `positives`.
-
-    Laplace's rule of succession handles a pilot without positives: it adds one positive and one negative.
-    """
+    """Return how many images, with the pilot's `n` among them, should contain `WANTED` positives."""
     if positives >= WANTED:
         return n
+    # Laplace's rule of succession, which adds one positive and one negative: a pilot may have no positives.
     return max(n, STEP * math.ceil(WANTED * (n + 2) / (positives + 1) / STEP))
 
 
@@ -139,19 +138,23 @@ def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
 
     No value may be missing, and weights are non-negative.
     """
+    # Standardised first: the differences of squares below would lose all digits of large activations.
     one, two = _standardise(activations), _standardise(presence)
     total = weights.sum(1)
+    # As means of products: one matrix product for all resamples at once.
     means = [weights @ each / total for each in (one, two)]
     spreads = [weights @ each**2 / total - mean**2 for each, mean in zip((one, two), means, strict=True)]
     joint = weights @ (one * two) / total - means[0] * means[1]
     flat = (spreads[0] < _FLAT) | (spreads[1] < _FLAT)
     scale = np.sqrt(np.where(flat, 1.0, spreads[0] * spreads[1]))
+    # Rounding may lead beyond 1.
     return np.where(flat, np.nan, np.clip(joint / scale, -1, 1))
 
 
 def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) -> Surprises:
     """Return the images that contradict a label most, up to `count` of each kind. Arguments as for `score_natural`."""
     (acts, there, _), kept = _read(activations, presence, None)
+    # Stable, so that equal activations keep the order of the dataset.
     order = np.argsort(acts, kind="stable")
     seen = there >= PRESENT
     bright = [int(each) for each in order[::-1] if kept[each] and not seen[each]]
@@ -159,7 +162,7 @@ def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) 
     return Surprises(tuple(bright[:count]), tuple(dark[:count]))
 
 
-def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
+def _estimate(figure: Statistic, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
     """Return a figure, with an interval if there are enough positives and negatives."""
     n = len(sample.activations)
     kind, fewer = min(("positives", positives), ("negatives", n - positives), key=lambda each: each[1])
@@ -172,10 +175,10 @@ def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, 
 
 
 def _agree(r: Estimate, p_value: float | None) -> Estimate:
-    """Include 0 in the interval if the test cannot distinguish r from 0, for example if unit and label never
-    coincide."""
+    """Include 0 in the interval if the test cannot distinguish r from 0."""
     if p_value is None or r.low is None or r.high is None or p_value <= 1 - CONFIDENCE:
         return r
+    # As where unit and label never coincide: every resample then has the same r.
     return Estimate(r.value, min(r.low, 0.0), max(r.high, 0.0), r.n)
 
 
@@ -216,17 +219,18 @@ def _standardise(values: Floats) -> Floats:
 
 def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats) -> Floats:
     """Return the harmonic mean of precision and recall, (rows,): twice the hits over predicted plus present."""
+    # Presence may be a degree; then F1 counts shares of images.
     guessed = (activations > threshold).astype(np.float64)
     both = weights @ (guessed + presence)
     return np.divide(2 * (weights @ (guessed * presence)), both, out=np.full_like(both, np.nan), where=both > 0)
 
 
 def _split_deciles(activations: Floats, presence: Floats, weights: Floats) -> tuple[Decile, ...]:
-    """Split into ten parts of equal weight by activation. Equal activations stay together, in the part of their
-    middle."""
+    """Split into ten parts of equal weight by activation."""
     _, group = np.unique(activations, return_inverse=True)
     sizes = np.bincount(group, weights)
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    # By the middle of each group, so that equal activations stay together.
     part = np.minimum((10 * middle).astype(int), 9)[group]
     return tuple(_describe(activations[part == k], presence[part == k], weights[part == k]) for k in range(10))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workers.record.estimates import CONFIDENCE, Estimate
 
 Floats = NDArray[np.float64]
-Figure = Callable[[Floats, Floats, Floats], Floats]
+Statistic = Callable[[Floats, Floats, Floats], Floats]
 """Maps activations (n,), presence (n,) and weights (rows, n) to a value for each row, NaN if undefined."""
 
 _BLOCK = 4_000_000
@@ -39,8 +39,8 @@ class NaturalSample:
     weights: Floats
 
     def group(self) -> tuple[NaturalSample, Floats]:
-        """Merge equal images. Returns them and their counts, (groups,). This helps because most units are silent on
-        most images."""
+        """Merge equal images. Returns them and their counts, (groups,)."""
+        # Most units are silent on most images, so this saves nearly all of the work.
         kinds, counts = np.unique(np.stack(astuple(self)), axis=1, return_counts=True)
         return NaturalSample(*kinds), counts.astype(np.float64)
 
@@ -51,6 +51,7 @@ class NaturalSample:
         Bright is the mean of the brightest images, as many as the label describes; dark is the mean of the others.
         Each has the mean weight of those. n is at least 2.
         """
+        # At least one image on each side.
         count = min(max(round(float(self.presence.sum())), 1), len(self.activations) - 1)
         order = np.argsort(-self.activations, kind="stable")
         bright, dark = (
@@ -61,7 +62,7 @@ class NaturalSample:
         return NaturalSample(activations, np.array([1.0, 0.0, 1.0]), weights)
 
 
-def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
+def estimate_interval(figure: Statistic, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
     """Estimate a figure with the union of three Bayesian bootstrap intervals (Rubin 1981).
 
     The first uses the images as they are, and is also shifted by twice its bias. The second adds images that
@@ -72,6 +73,7 @@ def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resam
     groups, counts = sample.group()
     wider = NaturalSample(*map(np.append, astuple(groups), astuple(sample.imagine())))
     drawn: list[list[Floats]] = [[], [], []]
+    # The imagined images have the weight of one image each.
     for rows in draw_weights(np.append(counts, np.ones(3)), resamples, seed):
         for found, kept in zip(drawn, (_AS_IT_IS, _AGAINST, _FOR), strict=True):
             weights = rows * wider.weights * np.append(np.ones(len(counts)), kept)
@@ -105,27 +107,27 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     # The same sum in another order differs in its last bit
     least = distance(found) * (1 - 1e-9)
     draws = (rng.choice(len(shares), len(found), replace=False) for _ in range(permutations))
+    # One is added to both: the data itself is one of the permutations, so p is never 0.
     return (1 + sum(distance(places) >= least for places in draws)) / (1 + permutations)
 
 
 def keep_defined(drawn: Floats) -> Floats | None:
-    """The draws in which a figure is defined; None if too many are not."""
+    """Return the draws in which a figure is defined; None if too many are not."""
     known = drawn[np.isfinite(drawn)]
     return known if len(known) >= (1 - _LOST) * len(drawn) else None
 
 
 def bound_draws(value: float, drawn: Floats, bias: float = 0.0) -> tuple[float, float]:
-    """The ends between which 95 % of the draws lie, by themselves and less twice their bias; never beside the value."""
+    """Return the ends between which 95 % of the draws lie, by themselves and less twice their bias."""
     low, high = (float(end) for end in np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)))
+    # The value itself is always inside.
     return min(value, low, low - 2 * bias), max(value, high, high - 2 * bias)
 
 
 def draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups).
-
-    Each image gets an exponential variate. A group of equal images gets the sum of theirs, which is a gamma variate.
-    """
+    """Yield blocks of unnormalized weights of a Bayesian bootstrap, (some resamples, groups)."""
     rng = np.random.default_rng(seed)
     rows = max(1, min(resamples, _BLOCK // max(len(counts), 1)))
     for start in range(0, resamples, rows):
+        # Each image has an exponential variate; a group of equal images has the sum of theirs, a gamma variate.
         yield rng.standard_gamma(counts, (min(rows, resamples - start), len(counts)))

@@ -1,7 +1,4 @@
-"""The baseline labeller: sees the exemplars of a unit once and labels it, as MILAN does (Hernandez et al. 2022).
-
-No experiments, no second look, no dialogue.
-"""
+"""The baseline labeller: sees the exemplars of a unit once and labels it, as MILAN does (Hernandez et al. 2022)."""
 
 from __future__ import annotations
 
@@ -32,10 +29,12 @@ def ask_for_label(masked: Sequence[str], activations: Sequence[float] = ()) -> l
     images = [
         ImagePart(key, f"exemplar {rank}{value}") for rank, (key, value) in enumerate(zip(masked, told, strict=True), 1)
     ]
+    # The key is what is sent; the rank in the caption tells the order.
     return [Message("system", (LABELLER,)), Message("user", (*images, "What does the unit respond to?"))]
 
 
 def parse_one_label(reply: str) -> str | None:
     """Return the label of a reply; None if it has none in the requested form, or one that is too long for a phrase."""
     label = read_line(reply, "LABEL")
+    # A longer text is an explanation, not a label.
     return label if label and len(label) <= _MAX_LABEL_CHARS else None

@@ -1,7 +1,6 @@
-"""Asks a vision-language model, a few images at a time, whether images show what a label says.
+"""Ask a vision-language model, a few images at a time, whether images show what a label says.
 
-The model knows neither the unit nor its activations, so that its answers can be compared with them. Used by label
-checks. `judge_error` measures how often such a judge errs.
+Used by label checks. `judge_error` measures how often such a judge errs.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False)
     for number, key in enumerate(images, 1):
         parts += [f"Image {number}:", ImagePart(key, f"image {number}")]
     said = f"{LOOKER}\n\n{MARKED}" if marked else LOOKER
+    # The model knows neither the unit nor its activations, so that its answers can be compared with them.
     return [
         Message("system", (f"{said}\n\n{DATA}",)),
         Message("user", (*parts, f"Answer for images 1 to {len(images)}.")),
@@ -47,12 +47,10 @@ def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False)
 
 
 def parse_presence(reply: str, count: int) -> list[float | None]:
-    """Return the probability in [0, 1] for each image; None for an unreadable answer.
-
-    "yes" and "no" alone count as 1 and 0. A contradiction such as "yes" with a percentage below 50 is unreadable. So
-    is a number between 0 and 1, which could be a share or a percentage.
-    """
+    """Return the probability in [0, 1] for each image; None for an unreadable answer. "yes" and "no" count as 1 and
+    0."""
     found = read_lines(reply, "IMAGE")
+    # By number, since models skip images or answer them in another order.
     return [_read_answer(found.get(number, "")) for number in range(1, count + 1)]
 
 
@@ -64,5 +62,6 @@ def _read_answer(text: str) -> float | None:
     if said[2] is None:
         return float(word == "yes")
     chance = float(said[2]) / 100
+    # A number below 1 could be a share or a percentage; a yes below 50 contradicts itself.
     torn = (word == "yes" and chance < 0.5) or (word == "no" and chance > 0.5)
     return None if torn or chance > 1 or 0 < chance < 0.01 else chance

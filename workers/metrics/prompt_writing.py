@@ -1,7 +1,7 @@
-"""Writes prompts from a label alone, for images that should activate its unit and for images that should not.
+"""Write prompts from a label alone, for images that should activate its unit and for images that should not.
 
 MAIA's predictive evaluation asks for 7 and 7 (Rott Shaham et al. 2024, section 4), SAIA for 10 and 10 that differ in
-one attribute each (2510.21704). The model that writes them knows only the label. Used by label checks.
+one attribute each (2510.21704). Used by label checks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import Message, WrittenPrompts
 
 COUNT = 7
-CONTRAST_COUNT = 10
 
 WRITER = """\
 You write prompts for a text-to-image model. They are to test a label, which says in a few words what one unit of a
@@ -52,4 +51,5 @@ def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> 
         if not all(prompts) or len(set(prompts)) < count:
             return None
         sides.append(prompts)
+    # A prompt on both sides would count for and against the label.
     return None if {*sides[0]} & {*sides[1]} else WrittenPrompts(*sides)

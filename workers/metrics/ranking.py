@@ -26,7 +26,9 @@ def area_under_curve(high: Floats, low: Floats) -> float:
     """
     if not len(high) or not len(low):
         return float("nan")
+    # By ranks, which count each tie half without comparing all pairs.
     ranks, n = stats.rankdata(np.concatenate([high, low])), len(high)
+    # The sum of ranks less the smallest possible one counts the pairs won.
     return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * len(low)))
 
 
@@ -34,10 +36,9 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
     """Return the accuracy of two-alternative forced choice: does the label describe an activating image better than
     another one?
 
-    Equal descriptions count half. Activations (n,) and presence (n,) in [0, 1] are of the same images; presence is
-    None if it could not be judged. Activating images are the strongest `STRONG` that rise at least half as far above
-    the median as the strongest of all, so that for a rare concept only images that show it count. The others are
-    those up to the median. None if either side is empty.
+    Equal descriptions count half. Activations (n,) and presence (n,) in [0, 1] are of the same images; presence is None
+    if it could not be judged. Activating images are the strongest `STRONG`, the others those up to the median. None if
+    either side is empty.
     """
     acts = np.asarray(activations, dtype=np.float64)
     said = np.array([np.nan if each is None else each for each in presence], dtype=np.float64)
@@ -46,7 +47,10 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
     if not len(acts):
         return None
     middle = float(np.median(acts))
+    # At least half as far above the median as the strongest image, so that of a rare concept only images that show it
+    # count.
     bound = max(float(np.sort(acts)[-max(1, round(STRONG * len(acts)))]), (middle + float(acts.max())) / 2)
+    # Where most images tie at the median, the strongest share would include them.
     strong, weak = said[(acts >= bound) & (acts > middle)], said[acts <= middle]
     return area_under_curve(strong, weak) if len(strong) and len(weak) else None
 
@@ -54,8 +58,7 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
 def average_precision(scores: Floats, truth: ArrayLike) -> float:
     """Return the mean of the precision at the rank of each positive, best score first; NaN without positives.
 
-    `scores` and `truth` have shape (n,). Truth is bool, or a degree in [0, 1]. Equal scores share the precision at
-    the end of their group, so the order of the input does not matter.
+    `scores` and `truth` have shape (n,). Truth is bool, or a degree in [0, 1].
     """
     shares = np.asarray(truth, np.float64)
     return float(weighted_average_precision(scores, shares, np.ones((1, len(shares))))[0])
@@ -63,10 +66,12 @@ def average_precision(scores: Floats, truth: ArrayLike) -> float:
 
 def weighted_average_precision(scores: Floats, truth: Floats, weights: Floats) -> NDArray[np.float64]:
     """Return the average precision for each row of non-negative weights (resamples, n): (resamples,)."""
+    # Stable: equal scores are grouped below, whatever their order.
     order = np.argsort(-scores, kind="stable")
     ranked, heavy = scores[order], np.asarray(weights[:, order], np.float64)
     hits = heavy * truth[order]
     last = np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)]  # last rank of each group of equal scores
+    # Equal scores share the precision at the end of their group, so that the order of the input does not matter.
     ends = np.flatnonzero(last)
     above, found = np.cumsum(heavy, 1)[:, ends], np.cumsum(hits, 1)[:, ends]
     gains = np.diff(found, axis=1, prepend=0)

@@ -1,6 +1,7 @@
-"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several.
+"""Test hypotheses beside the intervals, and adjust p-values if there are several.
 
-SciPy lacks Holm's adjustment. It has Benjamini's and Hochberg's, which `record.estimates` applies for pages too.
+`holm` is written here because SciPy lacks it. It has Benjamini's and Hochberg's, which `record/estimates.py` applies
+for pages too.
 """
 
 from __future__ import annotations
@@ -31,21 +32,23 @@ class RankTest:
 def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     """Return Wilcoxon's signed-rank test (1945) of values (n,) for the same units in the same order.
 
-    Units with a NaN and ties are left out. If all differences have the same size, such as for scores of 0 or 1, it
-    is the sign test. Exact up to 50 pairs; with equal differences, 10,000 random sign assignments; above 50 pairs,
-    the normal approximation. Raises ValueError for unequal lengths.
+    Units with a NaN and ties are left out. Raises ValueError for unequal lengths.
     """
     one, two = (np.asarray(each, np.float64).reshape(-1) for each in (first, second))
     if len(one) != len(two):
         raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
+    # Ties say nothing of the direction, and Wilcoxon leaves them out.
     differences = one - two
     differences = differences[np.isfinite(differences) & (differences != 0)]
     if not len(differences):
         return RankTest(None, 0, "no pair differs")
     n, sizes = len(differences), np.unique(np.abs(differences))
+    # Scores of 0 and 1 have differences of one size, which have no ranks: this is the sign test.
     if len(sizes) == 1:
         return RankTest(float(stats.binomtest(int((differences > 0).sum()), n).pvalue), n)
+    # A fixed seed: the same data give the same p-value.
     drawn = stats.PermutationMethod(n_resamples=_SIGNS, rng=np.random.default_rng(0))
+    # Equal differences rule out the exact distribution.
     method = "asymptotic" if n > _MAX_EXACT else "exact" if len(sizes) == n else drawn
     return RankTest(float(stats.wilcoxon(differences, method=method).pvalue), n)
 
@@ -62,5 +65,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
         raise ValueError(f"{list(p_values)} are no p-values: they lie in [0, 1].")
     order = there[np.argsort(given[there], kind="stable")]
     adjusted = np.full(len(given), np.nan)
+    # An adjusted value is never below one before it.
+    # Multiplied by the number of tests that are left.
     adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)), 1.0)
     return [float(each) for each in adjusted]

@@ -1,8 +1,6 @@
-"""Chooses images for expensive judges: strata of described, bright and other images.
+"""Choose images for expensive judges: strata of described, bright and other images.
 
-Few images decide correlation and average precision: those that the label describes, and those that activate the
-unit. If both are rare, a uniform sample contains few of them. So each kind is a stratum with a third of the draws,
-and answers are weighted back (Cochran, Sampling Techniques, 1977, chapter 5). `natural` uses the weights.
+Answers are weighted back (Cochran, Sampling Techniques, 1977, chapter 5). `natural` uses the weights.
 """
 
 from __future__ import annotations
@@ -45,20 +43,22 @@ def draw_strata(activations: ArrayLike, guess: ArrayLike | None, count: int, *, 
         )
     if count <= _REST:
         raise ValueError(f"{count} draws: there are 3 strata, and each needs one.")
+    # Few images decide correlation and average precision, and a uniform sample contains few of them.
     strata = _split(acts, said >= PRESENT)
+    # Empty strata count too.
     sizes = np.bincount(strata, minlength=_REST + 1)
     quotas = _share_out(sizes, count)
     rng = np.random.default_rng(seed)
     drawn = np.concatenate(
         [rng.choice(np.flatnonzero(strata == each), quota, replace=False) for each, quota in enumerate(quotas)]
     )
+    # The inverse of each stratum's sampling rate.
     weights = np.repeat(sizes / np.maximum(quotas, 1), quotas)
     return StratifiedSample(drawn.astype(np.int64), weights / weights.mean())
 
 
 def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the stratum of each image, (n,). Bright are the brightest that are not described, as many as are
-    described."""
+    """Return the stratum of each image, (n,). Bright are as many as are described."""
     strata = np.where(described, _DESCRIBED, _REST)
     wanted = max(int(described.sum()), MIN_BRIGHT, round(MIN_BRIGHT_SHARE * len(activations)))
     others = np.flatnonzero(~described)
@@ -69,9 +69,10 @@ def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> ND
 
 
 def _share_out(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the number of images drawn from each stratum, (strata,): smallest first, an equal share of the
-    remainder each."""
+    """Return the number of images drawn from each stratum, (strata,)."""
+    # Stable: of strata of one size the first is served first.
     quotas, order = np.zeros_like(sizes), np.argsort(sizes, kind="stable")
     for place, stratum in enumerate(order):
+        # The smallest first: the others share what it cannot use.
         quotas[stratum] = min(sizes[stratum], (count - quotas.sum()) // (len(order) - place))
     return quotas

@@ -1,7 +1,6 @@
-"""Asks a vision-language model which of two labels fits a unit better. Builds the question and parses the answer.
+"""Ask a vision-language model which of two labels fits a unit better: build the question, parse the answer.
 
-It knows neither whose the labels are nor any database, and every pair is a separate conversation. Used by
-`jobs.judging`.
+Used by `jobs/judging.py`.
 """
 
 from __future__ import annotations
@@ -42,12 +41,14 @@ def build_question(first: str, second: str, images: Sequence[tuple[str, str]], t
         parts = [EXEMPLARS]
         for rank, (masked, raw) in enumerate(images, 1):
             parts += [ImagePart(masked, f"exemplar {rank}, masked"), ImagePart(raw, f"exemplar {rank}, whole")]
+    # The question stands last, after all images.
     parts.append(f"Label A: {quote(first)}\nLabel B: {quote(second)}\n\nWhich label is better?")
     return [Message("system", (f"{JUDGE}\n\n{DATA}",)), Message("user", tuple(parts))]
 
 
 def parse_answer(reply: str) -> Answer | None:
     """Return the last answer of a reply in the requested form; None if it has none."""
+    # The last line that fits: models think aloud before they answer.
     for line in reversed(reply.splitlines()):
         if found := _LINE.match(line):
             said = found[1].casefold()

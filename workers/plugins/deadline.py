@@ -9,9 +9,7 @@ from typing import Any
 
 
 def start_call(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread that does not keep the process from ending; the future holds its result or
-    exception.
-    """
+    """Call a function in a thread; the future holds its result or exception."""
     future: Future[Any] = Future()
 
     def run() -> None:
@@ -20,6 +18,7 @@ def start_call(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         except BaseException as error:  # noqa: BLE001 - a plug-in may also call sys.exit; the caller is told
             future.set_exception(error)
 
+    # A daemon, so that a call that hangs does not keep the process from ending.
     threading.Thread(target=run, name="plug-in", daemon=True).start()
     return future
 

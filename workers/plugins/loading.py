@@ -1,7 +1,6 @@
 """Import the plug-ins that the settings and installed packages name, and add what they register to the registry.
 
-Each is imported in a thread under a time limit. All that it registers is added, or nothing: a failing plug-in does not
-affect others, and its report says why it failed. Only workers and commands call this; see `workers.jobs.laboratory`.
+Only workers and commands call this; see `workers.jobs.laboratory`.
 """
 
 from __future__ import annotations
@@ -63,30 +62,29 @@ class _FreshLoader(SourceFileLoader):
     """Compiles a file each time: Python's cache would miss an edit within the same second."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of the file as it is now."""
+        """Return the code of the file as it is now."""
         return self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
 
 
 def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ...]:
-    """Import the named files and modules, and the entry points; exceptions of plug-ins are reported, not raised.
-
-    What an earlier call in this process added is taken away first.
-    """
+    """Import the named files and modules, and the entry points; exceptions of plug-ins are reported, not raised."""
     with _lock:
+        # A second call in one process, as in tests, starts from the parts of MAIA Web itself.
         for table, key in _added:
             getattr(registry, table).pop(key, None)
         _added.clear()
+        # Sorted, so that a clash of keys always ends the same way
         entries = sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)
+        # A plug-in that is named twice is loaded once
         sources = [(name, partial(_find_named, name)) for name in dict.fromkeys(named)]
         sources += [(each.name, partial(_find_entry, each)) for each in entries]
         return tuple(_load(name, find, seconds) for name, find in sources)
 
 
 def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
-    """Return the plug-in that a part comes from; None for one of MAIA Web itself. The table is one of the
-    registry's.
-    """
+    """Return the plug-in that a part comes from; None for one of MAIA Web itself. `table` is one of the registry's."""
     family, colon, _ = key.partition(":")
+    # The tables may change while a page asks
     with _lock:
         for (name, known), origin in _added.items():
             if getattr(registry, name) is table and known in (key, family + colon):
@@ -101,8 +99,10 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
         source = find()
         origin = source.origin
         registrar = Registrar(origin, seconds)
+        # In a thread under a time limit: a plug-in that hangs must not keep the worker from starting.
         error = find_outcome(start_call(_register, source, registrar), seconds)
         if error is not None:
+            # sys.exit and the like are no Exception: they must not end the worker
             raise error if isinstance(error, Exception) else UnknownName(f"it raised {error!r}")
         _check_entries(registrar)
     except TimeoutError:
@@ -112,6 +112,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
     except Exception as error:
         log.warning("The plug-in %s raised", origin.path, exc_info=error)
         return _refuse(origin, f"{type(error).__name__}: {str(error)[:500]}{_find_line(error, origin.path)}")
+    # Only now, so that a plug-in adds all that it registers or nothing.
     for table, key, row in registrar.entries:
         getattr(registry, table)[key] = row
         _added[table, key] = origin
@@ -129,6 +130,7 @@ def _refuse(origin: PluginOrigin, reason: str) -> PluginReport:
 
 def _register(source: _Source, registrar: Registrar) -> None:
     found = source.find()
+    # An entry point may name the function itself
     register = found if callable(found) else getattr(found, "register", None)
     if not callable(register):
         raise UnknownName("it has no function `register(maia)`")
@@ -143,6 +145,7 @@ def _check_entries(registrar: Registrar) -> None:
     if len(own) < len(registrar.entries):
         raise UnknownName("it registers a key twice")
     for table, key, row in registrar.entries:
+        # Kinds of layers are taken too: units are studied by them
         if key in getattr(registry, table) or (table == "SYSTEMS" and key in registry.SYSTEM_OF_LAYER):
             owner = _added.get((table, key))
             other = f"the plug-in {owner.path}" if owner else "MAIA Web itself"
@@ -157,11 +160,13 @@ def _check_entries(registrar: Registrar) -> None:
 def _is_there(table: str, key: str, own: set[tuple[str, str]]) -> bool:
     family = key.partition(":")[0] + ":"
     known: Mapping[str, Any] = getattr(registry, table)
+    # A key may be a member of a family
     return any(each in known or (table, each) in own for each in (key, family))
 
 
 def _find_named(name: str) -> _Source:
-    """A file or a module of the setting. Raises UnknownName."""
+    """Return a file or a module of the setting. Raises UnknownName."""
+    # A slash or an ending marks a file; anything else is a module
     if "/" not in name and not name.endswith(".py"):
         return _find_module(name)
     path = Path(name).expanduser().resolve()
@@ -196,9 +201,10 @@ def _find_entry(entry: metadata.EntryPoint) -> _Source:
 
 
 def _import_file(path: Path, version: str) -> Any:
-    """The module in a file, under a name that no other file has."""
+    """Return the module in a file, under a name that no other file has."""
     if path.suffix != ".py":
         raise UnknownName("it is no Python file: its name must end in .py")
+    # By version, so that a changed file is another module
     name = f"maia_plugin_{path.stem}_{version}"
     spec = spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
     assert spec
@@ -207,6 +213,7 @@ def _import_file(path: Path, version: str) -> Any:
     sys.modules[name] = module  # dataclasses and pickles look there
     try:
         spec.loader.exec_module(module)
+    # A half-imported module must not stay behind
     except BaseException:
         sys.modules.pop(name, None)
         raise
@@ -215,6 +222,7 @@ def _import_file(path: Path, version: str) -> Any:
 
 def _find_line(error: BaseException, path: str) -> str:
     """Return the line of the plug-in's own file that raised the error, as " (line 7)"; "" if none did."""
+    # Its message names the line already
     if isinstance(error, SyntaxError) and error.filename == path:
         return ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from workers.errors import MachineryError, MaiaError, MissingPart
 from workers.protocols import VisionModel
-from workers.weights import check_finite, first_line, out_of_memory
+from workers.weights import check_finite, get_first_line, is_out_of_memory
 
 _NEEDED = ("name", "revision", "layers", "maps")
 
@@ -32,6 +32,7 @@ class MapChecks:
             shape = tuple(found.shape)
             if len(shape) != 4 or shape[:2] != (batch, wanted):
                 self._refuse(layer, shape, f"({batch}, {wanted}, height, width)")
+            # The first maps set the shape; an empty batch has none
             if batch and self._areas.setdefault(layer, shape[2:]) != shape[2:]:
                 self._refuse(layer, shape, f"{(batch, wanted, *self._areas[layer])}, as for the images before")
             check_finite(found, layer, self._model)
@@ -47,6 +48,7 @@ class CheckedModel:
     """A vision model that a plug-in wrote itself, with its maps checked; all else is the model's own."""
 
     def __init__(self, model: VisionModel, key: str) -> None:
+        # Before the first image: a missing method would be found only then
         if lacking := [each for each in _NEEDED if not hasattr(model, each)]:
             raise MissingPart(
                 f"What {key} loads is no vision model: {type(model).__name__} has no {', '.join(lacking)}. Return "
@@ -56,6 +58,7 @@ class CheckedModel:
         self._key = key
         self._checks = MapChecks(key)
 
+    # `about`, `outputs` and other optional methods stay the model's own
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
@@ -66,10 +69,10 @@ class CheckedModel:
         except MaiaError:
             raise
         except Exception as error:
-            if out_of_memory(error):
+            if is_out_of_memory(error):
                 raise
             raise MachineryError(
-                f"{self._key} cannot look at images: {first_line(error)}. Correct the plug-in."
+                f"{self._key} cannot look at images: {get_first_line(error)}. Correct the plug-in."
             ) from error
         units = {info.name: info.units for info in self._model.layers()}
         self._checks.check(found, {layer: units[layer] for layer in layers}, len(images))

@@ -10,14 +10,14 @@ from typing import Any
 
 from workers.errors import MaiaError, MissingPart
 from workers.plugins.deadline import find_outcome, start_call
-from workers.weights import first_line, out_of_memory
+from workers.weights import get_first_line, is_out_of_memory
 
 Load = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class PluginOrigin:
-    """Where parts come from."""
+    """The origin of a part."""
 
     name: str
     """As the setting or the entry point names it."""
@@ -56,7 +56,9 @@ class RegisteredPart:
         return None if function is None else lambda *arguments: self._call(function, arguments)
 
     def _call(self, function: Load, arguments: tuple[Any, ...]) -> Any:
+        # By identity: settings and specs are the same objects at each call, and need not be hashable
         name = (function, *map(id, arguments))
+        # A call that is still under way is waited for again, not started twice
         with self._lock:
             future = self._under_way.get(name) or start_call(function, *arguments)
             self._under_way[name] = future
@@ -67,13 +69,15 @@ class RegisteredPart:
                 f"{self._what} of {self.origin} did not finish loading in {self._seconds:g} s. Correct the plug-in, or "
                 "set MAIA_PLUGIN_SECONDS higher."
             ) from None
+        # Finished: the next call starts anew, also after an error
         with self._lock:
             self._under_way.pop(name, None)
         if error is None:
             return future.result()
-        if isinstance(error, MaiaError) or out_of_memory(error):
+        # Our own errors say enough; lack of memory is handled by the cache
+        if isinstance(error, MaiaError) or is_out_of_memory(error):
             raise error
         raise MissingPart(
-            f"{self._what} of {self.origin} cannot be loaded: {type(error).__name__}: {first_line(error)}. Correct the "
-            "plug-in and start the worker again."
+            f"{self._what} of {self.origin} cannot be loaded: {type(error).__name__}: {get_first_line(error)}. "
+            "Correct the plug-in and start the worker again."
         ) from error

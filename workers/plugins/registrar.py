@@ -44,12 +44,13 @@ class Registrar:
 
     def __init__(self, origin: PluginOrigin, seconds: float) -> None:
         self.origin = origin
+        # Only collected here: `loading` adds all or nothing
         self.entries: list[tuple[str, str, Any]] = []
         """Table, key, and the row that comes there."""
         self._seconds = seconds
 
     def vision_model(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:
-        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or a VisionModel of one's own."""
+        """`load(settings)` gives `study(network, …)` of `workers.plugins.modules`, or any other VisionModel."""
         self._add(MODELS, key, label, partial(_load_model, self, key, load), missing=missing)
 
     def dataset(self, key: str, label: str, load: Load, *, missing: Load | None = None) -> None:
@@ -101,7 +102,9 @@ class Registrar:
         """A generator, an editor and a describer that go together, by their keys; without one, programs have no tool
         that needs it. `lacks` are further tools that are not served."""
         self._check(TOOLSETS, key, label)
+        # Tools without a part behind them are not served
         gone = frozenset(lacks) | (frozenset() if generator else _DRAWING) | (frozenset() if editor else _EDITING)
+        # The part is never used then, but a toolset names one
         tools = registry.Toolset(label, generator or "toybox", editor or "toybox", describer, gone)
         self.entries.append((TOOLSETS, key, tools))
 
@@ -118,6 +121,7 @@ class Registrar:
         if (
             not isinstance(key, str)
             or len(key) > longest
+            # re.A, or `\w` would allow letters of every script
             or not re.fullmatch(rf"[A-Za-z0-9][\w.-]*{family}", key, re.A)
         ):
             raise UnknownName(
@@ -128,12 +132,14 @@ class Registrar:
 
 
 def _load_model(registrar: Registrar, key: str, load: Load, settings: Any, *rest: Any) -> Any:
-    """The model that a plug-in's factory gives, with its maps checked. Imports torch."""
+    """Return the model that a plug-in's factory gives, with its maps checked. Imports torch."""
+    # Imports torch: not before a model is loaded
     from workers.plugins.map_checks import CheckedModel
     from workers.plugins.modules import ModuleModel, Study
 
     name = key + "".join(map(str, rest))
     found = load(settings, *rest)
+    # A bare network is wrapped; a model of the plug-in's own is only checked
     if isinstance(found, Study):
         return ModuleModel(settings, name, found, partial(load, settings, *rest), registrar.origin.version)
     return CheckedModel(found, name)

@@ -16,7 +16,7 @@ from workers.errors import MissingPart, UnknownName
 from workers.plugins.modules import ModuleModel, Study, study
 from workers.protocols import LabSettings
 from workers.vision_models.centre_crop import CentreCrop
-from workers.weights import first_line
+from workers.weights import get_first_line
 
 FILES: hub.Groups = (("model.safetensors", "pytorch_model.bin"),)
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
@@ -33,9 +33,11 @@ def load(settings: LabSettings, name: str) -> ModuleModel:
     """Load the model by timm's name of it. Raises UnknownName, MissingPart."""
     if lack := missing(settings, name):
         raise MissingPart(lack)
+    # Imported here: the package is optional
     import timm
 
     make = partial(_make, name)
+    # The version of timm decides the architecture, as a plug-in's file does
     return ModuleModel(settings, f"timm:{name}", make(), make, f"timm-{timm.__version__}")
 
 
@@ -46,13 +48,16 @@ def _make(name: str) -> Study:
     file = hub.files(hub.folder(config.hf_hub_id, FILES), FILES)[0]
     network: Any = timm.create_model(name, pretrained=False, checkpoint_path=str(file))
     channels, height, width = config.input_size
+    # `CentreCrop` makes squares in RGB
     if channels != 3 or height != width:
         raise MissingPart(
             f"timm:{name} takes images of {channels} x {height} x {width}, and only squares in RGB are made."
         )
+    # timm names the share of the image that the crop keeps
     shorter = int(height / config.crop_pct)
     resampling = _FILTERS.get(config.interpolation, Image.Resampling.BICUBIC)
     crop = CentreCrop(height, shorter, resampling, tuple(config.mean), tuple(config.std))
+    # Without names their number is enough; 0 means no classes
     classes = list(config.label_names or ()) or int(network.num_classes) or None
     return study(network, crop, classes)
 
@@ -64,7 +69,7 @@ def _read_config(name: str) -> Any:
     try:
         config = get_pretrained_cfg(name)
     except Exception as error:
-        raise UnknownName(f"timm has no weights called {name!r}: {first_line(error)}") from error
+        raise UnknownName(f"timm has no weights called {name!r}: {get_first_line(error)}") from error
     if config is None or not config.hf_hub_id:
         raise UnknownName(f"timm has no weights called {name!r}. timm.list_pretrained() lists them.")
     return config

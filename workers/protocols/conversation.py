@@ -35,9 +35,7 @@ class Message:
     reasoning_items: ReasoningItems | None = None
     """Of a reply: what its provider takes back of the thoughts behind it."""
     functions: tuple[FunctionSchema, ...] = ()
-    """Of the last turn: functions that a model may call to answer, if its backbone can offer that. Text is always
-    accepted.
-    """
+    """Of the last turn: functions that a model may call to answer. Text is always accepted."""
 
     @property
     def text(self) -> str:
@@ -47,6 +45,7 @@ class Message:
 
 def usage_of(error: MaiaError) -> Usage:
     """Return the usage of a failed reply, from its error."""
+    # Other errors may carry nothing, or something else
     return error.spent if isinstance(error.spent, Usage) else Usage()
 
 
@@ -84,9 +83,7 @@ class StatusNote:
 
 
 Emit = Callable[[str | StatusNote | None], None]
-"""Takes each piece of a reply as it comes. None discards what came so far: the reply starts over. May raise
-Cancelled.
-"""
+"""Takes each piece of a reply as it comes. None discards what came so far. May raise Cancelled."""
 
 
 class Backbone(Protocol):

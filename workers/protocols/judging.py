@@ -70,7 +70,7 @@ class PartJudge(PresenceJudge, Protocol):
         parts: Sequence[NDArray[np.bool_]],
         progress: Progress = no_progress,
     ) -> list[float | None]:
-        """How likely the marked part of each shows what the label says, in [0, 1]; None where it cannot say.
+        """Return how likely the marked part of each shows what the label says, in [0, 1]; None where it cannot say.
 
         A part is a mask of its image, (height, width). Raises RequestError for a label that cannot be tested so.
         """

@@ -30,6 +30,7 @@ def probabilities(logits: torch.Tensor, scale: Scale) -> torch.Tensor:
     """Return probabilities in [0, 1] of logits (batch, classes, ...); values without a scale stay as they are."""
     if not scale:
         return logits
+    # Classes are the second dimension; further ones are places
     return logits.sigmoid() if scale == "sigmoid" else logits.softmax(1)
 
 
@@ -94,6 +95,7 @@ def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
     """Return the part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it
     crops.
     """
+    # Optional method of the protocol: most models see the whole image
     find: Callable[[tuple[int, int]], Box] | None = getattr(model, "find_visible", None)
     return find(size) if find else WHOLE_IMAGE
 
@@ -156,6 +158,7 @@ def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> Non
 
 def find_classes(model: VisionModel) -> LayerInfo | None:
     """Return the classes whose logits a model outputs; None if it outputs an embedding."""
+    # A model laid over another has the classes of that one
     layers: Callable[[], Sequence[LayerInfo]] = getattr(model, "output_layers", model.layers)
     return next((info for info in layers() if info.kind == "logit"), None)
 
@@ -207,7 +210,7 @@ class MemberModel(VisionModel, Protocol):
     members: Sequence[CircuitMember]
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """(members,), all above 0. Computes what is not indexed yet."""
+        """Return (members,), all above 0. Computes what is not indexed yet."""
 
     def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
         """Measure the members. Needs the thresholds."""

@@ -24,7 +24,7 @@ CacheHint = Literal["auto", "marks", "key", "none"]
 `auto` decides by address and model.
 """
 AutoSwitch = Literal["auto", "yes", "no"]
-"""Whether a provider is sent something that only some accept. `auto`: if it is known to accept it."""
+"""A switch for something that only some providers accept. `auto`: if the provider is known to accept it."""
 
 
 class Price(NamedTuple):
@@ -59,9 +59,9 @@ class Provider:
     """Detail at which images are looked at, such as `high`; empty: not sent."""
     cache: CacheHint = "auto"
     return_reasoning: AutoSwitch = "auto"
-    """Whether it gets back what its models thought."""
+    """Switch: return the thoughts of its models to it."""
     tools: AutoSwitch = "auto"
-    """Whether its models are offered functions to call instead of tags in a reply."""
+    """Switch: offer its models functions to call instead of tags in a reply."""
 
 
 @dataclass(frozen=True)

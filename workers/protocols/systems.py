@@ -34,7 +34,7 @@ class Response:
     activation: float
     masked: Image
     map: MapImage | None = None
-    """None if the system says nothing of where."""
+    """None if the system does not tell where."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Exemplar:
 
 
 class UnitRecord(Protocol):
-    """What an index knows of one unit."""
+    """The record of one unit in an index."""
 
     @property
     def quantile(self) -> float:

@@ -40,6 +40,7 @@ class CausalQuestion:
 def find_problem(question: CausalQuestion, units: int) -> tuple[str, str] | None:
     """Return the invalid field and a sentence that says why; None for a valid question about a layer of `units`
     units."""
+    # In the order of the form: the first invalid field is reported
     asked = question.units
     if not asked:
         return "units", "No unit is named. Name at least one."
@@ -49,6 +50,7 @@ def find_problem(question: CausalQuestion, units: int) -> tuple[str, str] | None
         return "units", "Name each unit once, in ascending order."
     if wrong := [unit for unit in asked if not 0 <= unit < units]:
         return "units", f"There is no unit {wrong[0]} in this layer. Name units from 0 to {units - 1:,}."
+    # NaN and infinity are refused too
     if not (math.isfinite(question.factor) and 0 <= question.factor <= MAX_FACTOR):
         return "factor", f"The factor {question.factor:g} is out of range. Give a number from 0 to {MAX_FACTOR:g}."
     if question.factor == 1:
@@ -139,6 +141,7 @@ class CausalReport:
 def read_causal_report(facts: Any) -> CausalReport:
     """Parse a stored report. Raises ValueError if it is invalid."""
     try:
+        # Stored facts may be of an older version, or imported
         return msgspec.convert(facts, CausalReport)
     except msgspec.ValidationError as error:
         raise ValueError(f"This is no result of a causal check: {error}. Ask for the check again.") from None

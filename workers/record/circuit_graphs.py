@@ -112,9 +112,11 @@ def read_circuit_graph(facts: Any) -> CircuitGraphReport:
         found = msgspec.convert(facts, CircuitGraphReport)
     except msgspec.ValidationError as error:
         raise ValueError(f"This is no graph of a circuit: {error}. Ask for it again.") from None
+    # A report says either what was measured or why nothing was
     if not found.nodes and not found.why:
         raise ValueError("This is no graph of a circuit: it has no nodes. Ask for it again.")
     places = range(len(found.nodes))
+    # Pages index nodes by these numbers
     if any(edge.source not in places or edge.target not in places for edge in found.edges):
         raise ValueError("This is no graph of a circuit: an edge leads to no node. Ask for it again.")
     return found

@@ -58,6 +58,7 @@ def find_number(members: Iterable[CircuitMember]) -> int:
     members.
     """
     named = "\n".join(f"{each.model}\t{each.layer}\t{each.unit}" for each in sorted(members))
+    # Sorted, so that the order of members makes no difference
     return int.from_bytes(sha256(named.encode("utf-8", "replace")).digest()[:8]) % 999_999_999 + 1
 
 
@@ -99,7 +100,7 @@ class MemberFinding:
 
 @dataclass(frozen=True)
 class CircuitFindings:
-    """Whether the members are active together where the label says, and which of them the label explains."""
+    """How often the members are active together where the label says, and which of them the label explains."""
 
     described: MemberStates
     others: MemberStates
@@ -155,6 +156,7 @@ def read_circuit_report(facts: Any) -> CircuitReport:
     """Parse a stored report. Raises ValueError if it is invalid."""
     try:
         return msgspec.convert(facts, CircuitReport)
+    # Stored facts may be of an older version, or imported
     except msgspec.ValidationError as error:
         raise ValueError(f"This is no result of a circuit search: {error}. Ask for the search again.") from None
 

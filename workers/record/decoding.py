@@ -28,27 +28,32 @@ def decode(kind: str, data: Any) -> Payload:
 def read(kind: str, data: Any) -> tuple[Payload, bool]:
     """Return what can be read of a stored payload, and whether it was complete.
 
-    Invalid or missing required fields are empty. For pages, which must open any stored run.
+    For pages, which must open any stored run.
     """
+    # 1. A kind of a later version
     if kind not in KINDS:
         return Unreadable(), False
+    # 2. A sound payload
     try:
         return decode(kind, data), True
+    # 3. A damaged one: keep the sound fields
     except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
-        sound = {name: each for name, each in known.items() if name in types and fits(each, types[name])}
+        # What is sound is kept, and what is missing is left empty: one damaged field must not hide the rest.
+        sound = {name: each for name, each in known.items() if name in types and is_of_type(each, types[name])}
         return decode(kind, _blank(payload) | sound), False
 
 
 def _blank(payload: Any) -> dict[str, Any]:
     """Return empty values for the required fields of this class."""
     types = get_type_hints(payload)
+    # Fields with a default need no value
     needed = [each.name for each in fields(payload) if each.default is MISSING and each.default_factory is MISSING]
-    return {name: _empty(types[name]) for name in needed}
+    return {name: _build_empty(types[name]) for name in needed}
 
 
-def _empty(wanted: Any) -> Any:
+def _build_empty(wanted: Any) -> Any:
     """Return the plain JSON that replaces a missing value of this type."""
     if get_origin(wanted) is Literal:
         return get_args(wanted)[0]
@@ -57,7 +62,7 @@ def _empty(wanted: Any) -> Any:
     return {int: 0, float: 0.0, str: "", bool: False}.get(wanted)
 
 
-def fits(value: Any, wanted: Any) -> bool:
+def is_of_type(value: Any, wanted: Any) -> bool:
     """True if the value is plain JSON of this type."""
     try:
         msgspec.convert(value, wanted)

@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-ParameterName = Literal["camera", "elevation", "distance", "light", "size", "count", "pose"]
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -64,4 +62,5 @@ def format_parameter(name: str, value: float) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    # A bool is an int for Python
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -43,9 +43,11 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     Returns them in the given order, in [0, 1]. Among those up to 0.05, at most 5 % are expected to be false. None
     and values outside [0, 1], which an imported row may have, become None and do not count as tests.
     """
+    # Places are kept, since the rest is adjusted without them
     known = {place: p for place, p in enumerate(p_values) if p is not None and 0 <= p <= 1}
     adjusted: list[float | None] = [None] * len(p_values)
     if known:
+        # Imported here: see the module
         from scipy.stats import false_discovery_control
 
         for place, found in zip(known, false_discovery_control([*known.values()]), strict=True):
@@ -54,12 +56,12 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def is_discovery(adjusted: float | None) -> bool:
-    """Whether a test holds by a p-value that was adjusted for all the tests beside it."""
+    """True if a test holds by a p-value that was adjusted for all the tests beside it."""
     return adjusted is not None and adjusted <= FALSE_DISCOVERIES + _ROUNDING
 
 
 def is_beyond_chance(value: float | None, adjusted: float | None) -> bool:
-    """Whether a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
+    """True if a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
     return value is not None and value > 0 and is_discovery(adjusted)
 
 
@@ -73,10 +75,10 @@ def find_student(freedom: float, share: float = (1 + CONFIDENCE) / 2) -> float:
 def bound_share(share: float, size: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval (1927) of a share among `size` independent cases, which never leaves [0, 1] nor
     shrinks to a point.
-
-    `scipy.stats.binomtest` has it of whole counts alone; unequal weights and clusters are worth a fraction of a case.
     """
+    # `scipy.stats.binomtest` has it of whole counts alone; unequal weights and clusters are worth a fraction of a case
     bend = NORMAL_QUANTILE**2 / size
     middle = (share + bend / 2) / (1 + bend)
     reach = NORMAL_QUANTILE * sqrt(share * (1 - share) / size + bend / (4 * size)) / (1 + bend)
+    # Exact ends: rounding must not exclude a share of 0 or 1
     return max(0.0, middle - reach) if share > 0 else 0.0, min(1.0, middle + reach) if share < 1 else 1.0

@@ -90,6 +90,7 @@ class KindRow:
 
     def count_noun(self, units: int, adjectives: str = "") -> str:
         """Return a count with the noun of its units, such as "3 fresh neurons"."""
+        # "classes" becomes "class", "neurons" becomes "neuron"
         one = self.noun.removesuffix("es" if self.noun.endswith("sses") else "s")
         return f"{units:,} {adjectives}{one if units == 1 else self.noun}"
 
@@ -106,10 +107,12 @@ class KindRow:
         more run.
         """
         runs = self.runs + hints + autoencoders * self.runs_each
+        # Without checks of its own, a kind takes none for its sources either
         checks = (sources or len(self.makes) or self.checks) if self.checks else 0
         return units * repeats * runs, units * repeats * (checks + autoencoders * self.checks_each)
 
 
+# Fields of every kind whose units are studied by an agent
 _AGENT = frozenset({"backbone", "cost", "seconds", "reflections"})
 _MADE = ("agent", "one-shot", "shuffled")
 
@@ -249,6 +252,7 @@ KINDS: Mapping[str, KindRow] = {
 
 def find_kind(key: str) -> KindRow:
     """Return the row of a kind. For a kind from a later version, return an empty row."""
+    # A stored evaluation of a later version must still be listed
     return KINDS.get(key) or KindRow(
         key=cast("EvaluationKind", key), says="", noun="items", units=1, asks=frozenset(), runs=0
     )

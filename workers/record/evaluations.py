@@ -39,9 +39,11 @@ class Figure:
         """
         if self.value is None or self.goal is None:
             return ""
+        # The sign turns an upper limit into a lower one
         sign = -1 if self.at_most else 1
         if sign * (self.value - self.goal) < 0:
             return "not met"
+        # The unfavourable end of the interval decides whether it is certain
         end = self.high if self.at_most else self.low
         return "met" if end is not None and sign * (end - self.goal) >= 0 else "not sure"
 
@@ -115,6 +117,7 @@ class ResultNote:
     """Number of items that it counts but does not name."""
 
     def __str__(self) -> str:
+        # Named items follow a colon; words alone are a sentence already
         if not self.named:
             return self.words
         shown = ", ".join(each.text for each in self.named)

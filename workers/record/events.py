@@ -32,7 +32,7 @@ both, for most of them; or its words cannot be tested.
 
 @dataclass(frozen=True)
 class Payload:
-    """What an event says. Every class of payloads is one of these."""
+    """The content of an event. Every class of payloads is one of these."""
 
 
 @dataclass(frozen=True)

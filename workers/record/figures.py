@@ -1,4 +1,4 @@
-"""Formats and compares activations. Rounding is for display only and never turns a small number into 0."""
+"""Format and compare activations. Rounding is for display only and never turns a small number into 0."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ def format_activation(value: float) -> str:
     """
     size = abs(value)
     if not math.isfinite(value) or size >= 1 or size == 0:
+        # `+ 0.0` turns -0.0 into 0.0
         return f"{value + 0.0:.2f}"
     if size < MIN_PLAIN:
         return f"{value:.1e}"
+    # Three significant digits: the exponent says how many decimals those are
     text = f"{value:.{2 - math.floor(math.log10(size))}f}"
     whole, _, decimals = text.partition(".")
+    # Two decimals at least, without further zeros
     return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
@@ -49,6 +52,8 @@ def differs(claimed: float, measured: float) -> bool:
 
     A program may round to two or more decimals, or to three significant digits.
     """
+    # 1. Three significant digits are within half a percent
     if abs(claimed - measured) <= 0.005 * abs(measured):
         return False
+    # 2. Rounded to any number of decimals from two
     return not any(abs(round(measured, digits) - claimed) < 1e-9 for digits in range(2, 8))

@@ -87,12 +87,15 @@ class FunctionScore:
 def to_json(value: Any) -> str:
     """Return a number or text as JSON. Equal numbers are written alike; NaN and infinity become the texts "nan" and
     "inf"."""
+    # A bool is an int for Python, and JSON would write true
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return json.dumps(str(value)[:VALUE_CHARS], ensure_ascii=False)
     if isinstance(value, str):
         return json.dumps(value[:VALUE_CHARS], ensure_ascii=False)
+    # JSON has no NaN and no infinity
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(str(value))
+    # 1 and 1.0 are written alike, as the whole number
     return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
@@ -100,12 +103,14 @@ def read_number(text: str) -> float | None:
     """Return a finite number from JSON; None for anything else."""
     try:
         value = json.loads(text)
+    # RecursionError: deeply nested JSON of a stranger
     except (ValueError, RecursionError):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         return float(value) if math.isfinite(value) else None
+    # Whole numbers have no limit in Python, floats do
     except OverflowError:
         return None
 
@@ -115,22 +120,27 @@ def measure_fit(samples: Sequence[Sample]) -> dict[str, str]:
 
     Numbers are compared by the largest difference, texts by the number of exact matches.
     """
+    # Names in the order in which they first occur
     names = dict.fromkeys(name for sample in samples for name in sample.predictions)
-    return {name: _tell_fit([each for each in samples if name in each.predictions], name) for name in names}
+    return {name: _describe_fit([each for each in samples if name in each.predictions], name) for name in names}
 
 
-def _tell_fit(samples: Sequence[Sample], name: str) -> str:
+def _describe_fit(samples: Sequence[Sample], name: str) -> str:
     numbers = [(read_number(each.output), read_number(each.predictions[name]), each.input) for each in samples]
+    # 1. Numbers: the largest difference, with its input
     apart = [(abs(given - said), at) for given, said, at in numbers if given is not None and said is not None]
+    # 2. Texts, or other things: exact matches
     wrong = sum(each.output != each.predictions[name] for each in samples)
     if not apart:
         return f"right for {len(samples) - wrong} of {len(samples)} inputs"
     largest, at = max(apart)
     words = f"differs by at most {largest:.4g}, at {at}" if largest else f"differs nowhere over {len(apart)} inputs"
+    # Differences that are not numeric, such as NaN against a number
     odd = wrong - sum(difference > 0 for difference, _ in apart)
     return f"{words}; for {odd} more one of the two is no number" if odd > 0 else words
 
 
+# Any kind of brackets: models write open and closed ends in several ways
 _INTERVAL = re.compile(r"[\[(\]]\s*(-?[\d.]+|-?inf\w*)\s*,\s*(-?[\d.]+|\+?inf\w*)\s*[\])\[]", re.IGNORECASE)
 _EXCEPT = re.compile(r"\b(?:except|but not|not in|not for|outside|excluding|other than)\b", re.IGNORECASE)
 
@@ -138,7 +148,9 @@ _EXCEPT = re.compile(r"\b(?:except|but not|not in|not for|outside|excluding|othe
 def read_exceptions(domain: str) -> list[tuple[float, float]]:
     """Return the intervals that a domain excludes after "except", "but not" or "outside". Ends may be infinite."""
     found = _EXCEPT.search(domain)
+    # Only intervals after the word: those before it are the domain itself
     pairs = (match.groups() for match in _INTERVAL.finditer(domain, found.end())) if found else ()
+    # `low < high` drops reversed and empty intervals
     return [(low, high) for pair in pairs for low, high in [_read_ends(*pair)] if low < high]
 
 
@@ -146,4 +158,5 @@ def _read_ends(low: str, high: str) -> tuple[float, float]:
     try:
         return float(low), float(high)
     except ValueError:
+        # An end such as "1.2.3" is no number; equal ends drop the interval
         return 0.0, 0.0

@@ -46,6 +46,7 @@ class GradedFigure:
         if self.needed is None:
             return f"{self.name}: {self.value:.2f}{self.note}"
         # What is too low by less than the rounding must not look as if it were enough
+        # Two decimals as everywhere; four if they would make the two figures look alike
         digits = 2 if f"{self.value:.2f}" != f"{self.needed:.2f}" else 4
         threshold = f"needs {self.needed:.{digits}f}"
         return f"{self.name}: {self.value:.{digits}f}, {threshold}{self.note}{': too low' if self.failed else ''}"
@@ -59,6 +60,7 @@ def list_figures(grade: Graded) -> list[GradedFigure]:
         for name, words in _NAMES.items()
         if getattr(grade, name) is not None
     ]
+    # Stable: within both groups the order of `_NAMES`
     return sorted(found, key=lambda each: each.needed is None)
 
 

@@ -31,6 +31,7 @@ class LabelReading:
 
     def says_same(self, label: str) -> bool:
         """True if the label was read as written."""
+        # Case and a full stop do not change what a label says
         return not self.not_understood and self.read_as.casefold() == label.strip(" .").casefold()
 
     @property

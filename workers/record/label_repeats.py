@@ -1,4 +1,4 @@
-"""Counts labels that several units share. A labeller that labels many units alike can score well on each
+"""Count labels that several units share. A labeller that labels many units alike can score well on each
 (2605.12874)."""
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ DEFAULT_LIMITS: dict[str, int | float] = asdict(Limits())
 def check(limits: Limits) -> None:
     """Raise RequestError if a limit is not a positive, finite number."""
     for name, value in asdict(limits).items():
+        # Written so that NaN is refused too
         if value is not None and not 0 < value < math.inf:
             raise RequestError(
                 f"A limit of {value:g} {_UNITS[name]} lets a run do nothing. "
@@ -82,6 +83,7 @@ def explain_exceeded(limits: Limits, rounds: int, usage: Usage, seconds: float) 
 
     `rounds` counts the replies so far, `usage` is what they took, `seconds` the work on the run.
     """
+    # In this order: the first limit reached is the one that is named
     used = {"rounds": rounds, "tokens": usage.tokens, "cost": usage.cost, "seconds": seconds}
     for name, amount in used.items():
         limit = getattr(limits, name)
@@ -124,7 +126,7 @@ def _format_limit(name: str, value: float | None) -> str:
     return f"${value:,.2f}" if name == "cost" else f"{value:,.0f}"
 
 
-def in_words(limits: Mapping[str, Any]) -> str:
+def format_limits(limits: Mapping[str, Any]) -> str:
     """Format all limits on one line."""
     return ", ".join(f"{NAMES[name]} {_format_limit(name, limits.get(name))}" for name in NAMES)
 
@@ -138,8 +140,9 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[s
     ]
 
 
-def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
+def find_exhausted(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
     """Return the first exhausted limit in a few words; "" if there is none."""
+    # The order of `NAMES`, as in `explain_exceeded`
     for name in NAMES:
         limit = limits.get(name)
         if limit is not None and used[name] >= limit:

@@ -15,6 +15,7 @@ MIN_UNITS, MIN_IMAGES = 2, 100
 MAX_LATENTS, MAX_STEPS, MAX_IMAGES = 1 << 20, 10_000_000, 1_000_000_000
 """Limits of the page and the API."""
 MAX_NAME = 100
+# One of these is for the first character
 NAME_PATTERN = rf"\w[\w.-]{{0,{MAX_NAME - 1}}}"
 """ASCII only."""
 _LATENTS_PER_UNIT = 4

@@ -1,9 +1,7 @@
 """The biases that a bias run states, and the run's images that test them: those with the context and those without.
 
-The laboratory tests both sets, and pages show the same. A statement is a line that begins with Weaker or Stronger
-and quotes words of titles that identify its images (`agent/prompts/bias.md`). Only images that the run generated
-count: exemplars were chosen by their activation, and edits are not independent images. Images that led the agent to
-a statement cannot test it, so images of later prompts are used if there are enough.
+The laboratory tests both sets, and pages show the same. A statement is a line that begins with Weaker or Stronger and
+quotes words of titles that identify its images (`agent/prompts/bias.md`).
 """
 
 from __future__ import annotations
@@ -23,8 +21,10 @@ MIN_PROMPTS = 8
 """Different prompts needed on each side to test a statement on later images."""
 MAX_STATEMENTS = 20
 """Maximum number of statements read from a conclusion, from the first."""
+# With or without a list mark, and in bold
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
+# "cup" and not "ball": the words after it exclude
 _NOT = re.compile(r'["”][^"“”]{0,20}\b(?:not|without|except)\b[^"“”]{0,12}(?=["“])', re.IGNORECASE)
 """Separates quoted words from words that its images must not have."""
 
@@ -67,14 +67,16 @@ class StatedBias:
 
     def describes(self, row: LoggedRow) -> bool:
         """True if the image has the context."""
-        return self._compares(row) and _says(row, self.context)
+        return self._compares(row) and _contains_words(row, self.context)
 
     def contrasts(self, row: LoggedRow) -> bool:
         """True if the image is one that the context is compared with."""
-        return self._compares(row) and not _says(row, self.context)
+        return self._compares(row) and not _contains_words(row, self.context)
 
     def _compares(self, row: LoggedRow) -> bool:
-        return all(_says(row, each) for each in self.subject) and not any(_says(row, each) for each in self.excluded)
+        return all(_contains_words(row, each) for each in self.subject) and not any(
+            _contains_words(row, each) for each in self.excluded
+        )
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,12 @@ def read_statements(text: str) -> list[StatedBias]:
     """
     found = []
     for match in _LINE.finditer(text):
+        # 1. Words after "not" exclude images
         parted = _NOT.search(match[2])
         end = parted.start() + 1 if parted else len(match[2])
-        quoted = _quoted_in(match[2][:end])
-        excluded = [each for each in _quoted_in(match[2][end:]) if each not in quoted]
+        # Several quoted words: the last is the context, those before say which images are compared.
+        quoted = _find_quotes(match[2][:end])
+        excluded = [each for each in _find_quotes(match[2][end:]) if each not in quoted]
         if quoted:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
             subject, context = tuple(quoted[:-1]), quoted[-1]
@@ -111,7 +115,7 @@ def read_statements(text: str) -> list[StatedBias]:
     return found[:MAX_STATEMENTS]
 
 
-def _quoted_in(text: str) -> list[str]:
+def _find_quotes(text: str) -> list[str]:
     """Return the quoted words without repeats, normalized like titles."""
     return list(dict.fromkeys(" ".join(words.casefold().split()) for words in _QUOTED.findall(text)))
 
@@ -120,6 +124,7 @@ def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
     """Return every bias that the replies of a run state, in its first wording, with or without a program."""
     found: dict[object, StatedBias] = {}
     ended = 0
+    # Events come in order: a statement is dated by the last experiment before it
     for each in payloads:
         if isinstance(each, ExperimentEnded):
             ended = each.number
@@ -131,6 +136,7 @@ def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
 def add_stated(found: dict[object, StatedBias], conclusion: Conclusion, ended: int) -> None:
     """Add statements that a conclusion makes for the first time to `found`. `ended` is the run's last experiment."""
     for stated in read_statements(conclusion.bias):
+        # The first wording is dated: later ones would count images that had already led to the statement.
         found.setdefault(stated.words, replace(stated, after=ended))
 
 
@@ -138,6 +144,7 @@ def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]
     """Return the statements of a conclusion without repeats, each with the experiment after which it was first
     `stated`."""
     first = {each.words: each.after for each in stated}
+    # Reversed twice: of repeated statements the first wording is kept, in the order of the conclusion
     found = {each.words: replace(each, after=first.get(each.words)) for each in reversed(read_statements(text))}
     return list(reversed(found.values()))
 
@@ -148,21 +155,26 @@ def find_sides(
     """Return the images with and without the context that were drawn after the bias was stated.
 
     All images are used if fewer than `MIN_PROMPTS` later prompts are on a side. `experiments` maps an experiment's
-    number to its images. Images of the contexts of `others`, which could explain a difference, are left out if
-    enough remain.
+    number to its images.
     """
+    # 1. Images that count, with the number of their experiment
     rows = [(number, each) for number, some in experiments.items() for each in some if _counts(each)]
+    # Images that led the agent to a statement cannot test it.
     if stated.after is not None:
+        # 2. Only later images of new prompts: a known prompt shows what the agent had seen
         known = {prompt_of(each) for number, each in rows if number <= stated.after}
         later = [each for number, each in rows if number > stated.after and prompt_of(each) not in known]
         found = _part(stated, later, others, fresh=True)
+        # 3. Enough of them on both sides
         if min(found.prompts) >= MIN_PROMPTS:
             return found
+    # 4. Else all images, which the result says
     return _part(stated, [each for _, each in rows], others, fresh=False)
 
 
 def prompt_of(row: LoggedRow) -> str:
     """Return the normalized prompt of an image, or its title if the prompt is unknown."""
+    # Imported images may have a title only
     return " ".join((row.prompt or row.title).casefold().split())
 
 
@@ -170,8 +182,10 @@ def _part(stated: StatedBias, rows: Sequence[Row], others: Sequence[StatedBias],
     inside = [each for each in rows if stated.describes(each)]
     outside = [each for each in rows if stated.contrasts(each)]
     for other in others:
+        # Another stated context could explain the difference, so its images are left out if enough remain.
         if other.words != stated.words:
             kept = [[each for each in side if not other.describes(each)] for side in (inside, outside)]
+            # Only if enough are left, or the statement could not be tested at all
             if min(map(_count_prompts, kept)) >= MIN_PROMPTS:
                 inside, outside = kept
     return Sides(inside, outside, fresh)
@@ -183,10 +197,12 @@ def _count_prompts(rows: Iterable[LoggedRow]) -> int:
 
 def _counts(row: LoggedRow) -> bool:
     """True if the image was generated by the run and measured."""
+    # Exemplars were chosen by their activation, and edits are not independent images.
     return row.measured and row.origin in (Origin.GENERATED, Origin.ORIGINAL)
 
 
-def _says(row: LoggedRow, words: str) -> bool:
+def _contains_words(row: LoggedRow, words: str) -> bool:
     """True if title or prompt contain these words, complete and in this order. A plural counts as the word."""
     said = f"{row.title}\n{row.prompt}".casefold()
+    # As complete words: "red" must not be found in "bored".
     return re.search(rf"(?<!\w){re.escape(words)}(?:s|es)?(?!\w)", said) is not None

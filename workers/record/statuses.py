@@ -14,6 +14,7 @@ class Labelled(StrEnum):
 
     def __new__(cls, value: str, label: str = "") -> Self:
         member = str.__new__(cls, value)
+        # The status is stored as its value: members equal and sort like plain texts
         member._value_ = value
         member.label = label
         return member

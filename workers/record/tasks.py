@@ -117,6 +117,7 @@ def label(key: str) -> str:
 
 def find_task(key: str) -> Task:
     """Return the task; an unknown one is a free question."""
+    # Tasks of later versions are treated like the most general one
     return TASKS.get(key, TASKS["free"])
 
 
@@ -130,6 +131,7 @@ def list_needs(task: str, layer: str) -> tuple[tuple[str, ...], ...]:
 
 def explain_mismatch(task: str, kind: str) -> str:
     """Return why this task cannot be asked of a system of this kind; "" if it can."""
+    # Functions and images exclude each other
     if find_task(task).of_functions == (kind == FUNCTION):
         return ""
     if kind == FUNCTION:
@@ -144,10 +146,12 @@ def questions(kind: str, model: str, layer: str, unit: int | str, name: str = ""
     It names the class of a logit, but reveals nothing about a synthetic neuron. For a circuit, `unit` is its number
     of members: its name may say what it responds to.
     """
+    # A name or a layer would give away its concepts
     if kind == "concept":
         return {task.key: task.question_of_neuron for task in _ROWS}
     if kind == CIRCUIT:
         told = f"a circuit of {unit} member{'' if unit == 1 else 's'} in {model}"
+        # A circuit is named by its size alone
         return {task.key: task.question.replace(_UNIT, told).format(unit=unit, layer=layer) for task in _ROWS}
     is_class = bool(name) and kind == "logit"
     templates = {task.key: (task.question_of_class if is_class else "") or task.question for task in _ROWS}

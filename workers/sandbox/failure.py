@@ -24,6 +24,7 @@ _FRAMES = 2_000
 
 def show_source(program: str, name: str = FILE_NAME) -> None:
     """Let tracebacks quote the program."""
+    # The entry never expires: with an mtime of None, linecache does not look for a file of this name.
     linecache.cache[name] = (len(program), None, program.splitlines(keepends=True), name)
 
 
@@ -42,10 +43,12 @@ def format_error(error: BaseException) -> str:
         text += f"({MISSING_HINT})\n"
     if len(text) > ERROR_CHARS:
         text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
+    # A program can raise an error with unpaired surrogates, which no message can carry.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _prune(report: traceback.TracebackException) -> None:
+    # Frames of our modules would tell a program where it runs, and tell the agent nothing about its mistake.
     report.stack[:] = [frame for frame in report.stack if frame.filename in (FILE_NAME, EARLIER)]
     for other in (report.__cause__, report.__context__, *(report.exceptions or ())):
         if other is not None:

@@ -1,8 +1,4 @@
-"""Run one program in the child and tell the host how it ended. Called by `zygote`, after the restrictions.
-
-The program has one namespace, so that its helpers and comprehensions see `system` and `tools` too. Whatever it does to
-this module, to the proxies or to the socket can only end its own experiment.
-"""
+"""Run one program in the child and tell the host how it ended. Called by `zygote`, after the restrictions."""
 
 from __future__ import annotations
 
@@ -37,10 +33,8 @@ _TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence"
 
 
 def warm_up() -> None:
-    """Load, before any fork, what programs commonly use and is small: 0.1 to 2 ms and under 100 KiB each.
-
-    Modules that take 10 ms or megabytes and are rarely used (asyncio, urllib, numpy.ma) are left to the programs.
-    """
+    """Load, before any fork, what programs commonly use and is small: 0.1 to 2 ms and under 100 KiB each."""
+    # Modules that take 10 ms or megabytes and are rarely used (asyncio, urllib, numpy.ma) are left to the programs.
     import base64  # noqa: F401
     import collections  # noqa: F401
     import colorsys  # noqa: F401
@@ -54,6 +48,7 @@ def warm_up() -> None:
     from PIL import ImageDraw, ImageEnhance, ImageFilter, ImageOps  # noqa: F401
 
     Image.preinit()
+    # Pack and format once, so that the classes' encoders are built before the fork instead of in each child.
     frame = memoryview(wire.pack(wire.StartProgram("", [], {}, b"", 0, 0, 0), wire.START_LIMITS))
     header, _ = wire.lengths(frame[: wire.PREFIX.size], wire.START_LIMITS)
     wire.unpack(frame[wire.PREFIX.size :], header, wire.HostMessage, wire.START_LIMITS)
@@ -66,8 +61,10 @@ def serve(channel: socket.socket) -> NoReturn:
     link = proxies.HostLink(channel)
     link.send(wire.GuestReady())
     start = link.receive(wire.START_LIMITS)
+    # From now on the program's own limits hold: only the frame that carries its state may be larger.
     link.limits = wire.FrameLimits(start.frame_bytes, start.pixels)
     link.send(GuestSession(link, start).run())
+    # Not sys.exit: no thread and no exit handler of the program may run on.
     os._exit(0)
 
 
@@ -81,6 +78,7 @@ class GuestSession:
         raw: Any = proxies.OutputStream(link, start.output_bytes)
         console = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
+        # Landlock allows writing in this folder alone; tempfile would try /tmp first.
         tempfile.tempdir = str(Path.cwd())
         self.console = console
         self.system = proxies.make_proxy(link, "system", start.names, start.facts, self._flush)
@@ -92,15 +90,17 @@ class GuestSession:
         seed = self.start.facts.get(SEED)
         if isinstance(seed, int):
             random.seed(seed)
+            # NumPy takes seeds of 32 bits only.
             np.random.seed(seed % 2**32)
         failure.show_source(self.start.program)
         earlier: dict[str, Any] = {}
         sources: dict[str, str] = {}
         try:
             earlier, sources = saved_state.restore_state(self.start.state)
+        # Unreadable state loses the earlier names but does not stop this program.
         except values.WireError as unreadable:
             self._note(str(unreadable))
-        # The program's globals, those of a module of their own called __main__.
+        # One namespace, that of a module __main__, so that helpers and comprehensions see `system` and `tools` too.
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         sys.argv[:] = [failure.FILE_NAME]
@@ -113,16 +113,20 @@ class GuestSession:
         failed = program.define(program.select_used(self.start.program, sources), namespace)
         for name, why in failed.items():
             self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
+        # Again, since an earlier definition may have rebound one of our names.
         namespace.update(own)
         sources = {name: source for name, source in sources.items() if name not in failed}
         status, error = self._attempt(namespace)
+        # Half a frame: the message also carries the error and its own header.
         budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
         try:
             state, remarks = saved_state.save_state(namespace, budget, self.start.program, sources)
             for words in remarks:
                 self._note(words)
+        # The earlier state is kept when there is no memory to save the new one.
         except MemoryError:
             state = self.start.state
+        # Before the end is sent: the host reads nothing after it.
         self._flush()
         return wire.ProgramFinished(status, error, state)
 
@@ -132,6 +136,7 @@ class GuestSession:
             exec(_compile(self.start.program), namespace)  # noqa: S102 this is what the child is for
             defined = (namespace.get(name) for name in program.ENTRY_POINTS)
             function = next((each for each in defined if isinstance(each, types.FunctionType)), None)
+            # A published script may call its entry point itself; a second run would measure everything twice.
             if function and not getattr(function, "entered", False):
                 function(self.system, self.tools)
         except BaseException as error:  # noqa: BLE001 it is the program's, and is reported
@@ -140,7 +145,7 @@ class GuestSession:
         return "ok", ""
 
     def _own(self) -> dict[str, Any]:
-        """Names that no program takes from another."""
+        """Return the names that no earlier program may replace."""
         own = {
             "system": self.system,
             "tools": self.tools,
@@ -164,9 +169,8 @@ class GuestSession:
 
 
 def _compile(text: str) -> types.CodeType:
-    """Compile the program with marked entry points; annotations are not evaluated, so they may name what is not
-    imported.
-    """
+    """Compile the program with marked entry points."""
+    # With annotations that are not evaluated, a program may name types that it does not import.
     flags = annotations.compiler_flag
     try:
         compile(text, failure.FILE_NAME, "exec", flags, dont_inherit=True)
@@ -174,6 +178,7 @@ def _compile(text: str) -> types.CodeType:
         for function in program.find_entry_points(tree):
             function.decorator_list.insert(0, ast.copy_location(ast.Name(_MARK, ast.Load()), function))
         return compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
+    # Deep nesting exhausts the parser, not the program's memory, so it counts as an error of syntax.
     except (MemoryError, RecursionError):
         raise SyntaxError("the program is nested too deeply") from None
 
@@ -192,6 +197,7 @@ def _entry_point(function: Callable[..., Any]) -> Callable[..., Any]:
 def _status(error: BaseException) -> Status:
     """Return the status that an uncaught exception gives the program."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        # Formatting the error needs memory too.
         jail.release_reserve()
         return "memory"
     if isinstance(error, SystemExit) and error.code in (None, 0):

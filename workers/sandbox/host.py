@@ -1,7 +1,7 @@
 """The worker's side of the sandbox: run a program in a child and return its result.
 
 Implements `protocols.Sandbox`. `session` exchanges messages between worker and child, `launcher` manages the child's
-life. Used by the agent's loop and by the command that runs a person's experiment.
+life.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ _EXIT_SECONDS = 0.5
 
 
 class ZygoteSandbox:
-    """Runs each program in its own child, forked from a clean interpreter.
+    """Runs each program in its own child, forked from a clean interpreter. Threads may run programs at the same time.
 
-    An interpreter starts with the first program, another with the first that runs at the same time: a program cannot
-    affect the interpreter of another. They stop with `close` or the end of the `with` block. Programs may run at the
-    same time, from several threads. If a required layer of the jail is missing no program runs, unless the operator
-    sets `override`; `least` uses no more than the oldest supported kernel offers.
+    Interpreters stop with `close` or the end of the `with` block. If a required layer of the jail is missing no program
+    runs, unless the operator sets `override`; `least` uses no more than the oldest supported kernel offers.
     """
 
     def __init__(self, *, override: bool = False, least: bool = False) -> None:
@@ -68,7 +66,7 @@ class ZygoteSandbox:
             sizes = (exchange.output_bytes, bounds.frame_bytes, bounds.pixels)
             start = wire.StartProgram(program, list(calls), dict(facts), state, *sizes)
             try:
-                # What the guest reports of its program; each field is hostile.
+                # Each field of the guest's report is hostile, since the program could have written it.
                 end = exchange.run(start)
                 error = end.error[:_ERROR_CHARS]
                 if end.status == "memory":
@@ -109,14 +107,17 @@ def _make_result(exchange: HostSession, status: ExperimentStatus, error: str, st
 
 def _verdict(child: ChildProcess, bounds: Bounds) -> StopError:
     """Say why a child is gone that did not report its end."""
+    # The channel may close a moment before the zygote reports the end.
     ended = child.wait(_EXIT_SECONDS)
     if ended is None:
         return StopError("killed", "The program closed its connection to the tools.")
     if ended.excess:
         return StopError("killed", f"The program {ended.excess}. Make it do with less.")
     number = ended.wait_status & 0x7F
+    # Reached by threads that compute during a call, whose time the worker's clock does not count.
     if number == signal.SIGXCPU:
         return StopError("timeout", "The program used more processor time than it may. Make it do less at once.")
+    # The kernel's out-of-memory killer sends this signal, so a program that was large is taken for its victim.
     if number == signal.SIGKILL and ended.peak_bytes > bounds.memory_bytes // 2:
         return StopError("memory", _memory_words(bounds))
     if number == signal.SIGSYS:

@@ -1,5 +1,4 @@
-"""Drop a child's privileges before the first line of its program, while it has a single thread: the layers of the
-sandbox.
+"""Drop a child's privileges before the first line of its program: the layers of the sandbox.
 
 Each layer is tried and its outcome reported. `refusal` decides whether a program may run without one. Called by
 `zygote` in each child, and by `layers` in a process that exists for nothing else. Uses the standard library only.
@@ -68,9 +67,7 @@ class ChildLimits:
 
 @dataclass(frozen=True)
 class SandboxLayer:
-    """One wall of the sandbox. `detail` says what is in place, or why nothing is; `remedy`, what the operator can
-    do.
-    """
+    """One wall of the sandbox. `detail` says what is in place, or why nothing is; `remedy`, what to do about it."""
 
     name: str
     required: bool
@@ -85,6 +82,7 @@ class SandboxLayer:
 @cache
 def layers() -> tuple[SandboxLayer, ...]:
     """Return the state of each layer on this machine, found by a process that jails itself; runs once, about 50 ms."""
+    # In another process, since layers cannot be undone and would jail the worker.
     try:
         done = subprocess.run(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
@@ -124,6 +122,7 @@ def trial() -> None:
 
 def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[SandboxLayer]:
     """Apply every layer, in this order; none can be undone. The process dies with `parent`."""
+    # The kernel kills the child if its zygote dies, also when that is killed without warning.
     kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above: this process would never be killed
         os._exit(0)
@@ -135,6 +134,7 @@ def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[Sand
         reason = "the kernel or the container allows no user namespaces"
         remedy = "Not needed. To have it, let ordinary users make user namespaces."
         wall = SandboxLayer("namespaces", False, "missing", reason, remedy)
+    # The order matters: seccomp comes last, since the other layers need calls that it refuses.
     return [
         wall,
         _close_layer("no_new_privs", "Use Linux 3.5 or newer.", _drop_privileges),
@@ -162,15 +162,14 @@ def adopt_orphans() -> None:
 
 @cache
 def readable() -> tuple[Path, ...]:
-    """List what every program may read: the standard library, installed packages, shared libraries. Never our own
-    code.
-    """
+    """List what every program may read: the standard library, installed packages, shared libraries."""
     paths = sysconfig.get_paths()
     roots = {sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix}
     folders = [Path(root, name) for root in sorted(roots) for name in ("lib", "lib64")]
     folders += [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += [Path(name) for name in (*site.getsitepackages(), *_SYSTEM)]
     found = dict.fromkeys(folder.resolve() for folder in folders if folder.exists())
+    # A folder inside another one needs no rule.
     return tuple(folder for folder in found if not found.keys() & set(folder.parents))
 
 
@@ -182,6 +181,7 @@ def _close_layer(name: str, remedy: str, apply: Callable[[], str]) -> SandboxLay
 
 
 def _drop_privileges() -> str:
+    # Without this the kernel lets only root apply Landlock and seccomp, and a set-uid file could regain privileges.
     kernel.prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     return "no privileges and no way to gain any"
@@ -189,10 +189,11 @@ def _drop_privileges() -> str:
 
 def _limit(limits: ChildLimits, namespaced: bool) -> str:
     os.nice(NICENESS)
-    # Bytes of address space that this process uses now
+    # Counted from the present size of this process: the fork shares the zygote's memory, which is not the program's.
     space = (int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()) + limits.memory_bytes
     counted = namespaced and _counts_by_namespace()
     for kind, soft, hard in (
+        # An older kernel counts all processes of the user, so other programs would use up this one's threads.
         *([(resource.RLIMIT_NPROC, PROCESSES, PROCESSES)] if counted else []),
         (resource.RLIMIT_AS, space, space + RESERVE_BYTES),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
@@ -202,19 +203,17 @@ def _limit(limits: ChildLimits, namespaced: bool) -> str:
         (resource.RLIMIT_MEMLOCK, 0, 0),
         (resource.RLIMIT_CORE, 1, 1),  # 0 would still let a core be piped to a program of the system
     ):
+        # A limit that is already lower cannot be raised by an ordinary user.
         most = resource.getrlimit(kind)[1]
         bounded = hard if most == resource.RLIM_INFINITY else min(hard, most)
         resource.setrlimit(kind, (min(soft, bounded), bounded))
+    # The kernel never refuses root a process: there `watch` and the container's own limit bound a program.
     threads = ", threads" if counted and os.geteuid() else ""
     return f"memory, processor time, file size, descriptors, pending signals{threads}"
 
 
 def _counts_by_namespace() -> bool:
-    """True if the kernel counts processes for each user namespace, as Linux does since 5.14.
-
-    An older kernel counts all processes of a user, so a program could be refused threads because of others. The
-    machine's root is never refused any: there `watch` and the container's own limit bound a program.
-    """
+    """True if the kernel counts processes for each user namespace, as Linux does since 5.14."""
     major, minor = platform.release().split(".")[:2]
     return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)
 
@@ -222,6 +221,7 @@ def _counts_by_namespace() -> bool:
 def _close_files(limits: ChildLimits) -> str:
     version = 1 if limits.least else landlock.version()
     rules = [(path, landlock.READ) for path in readable()]
+    # Programs and libraries discard output there.
     rules.append((Path("/dev/null"), landlock.WRITE))
     if limits.scratch:
         rules.append((Path(limits.scratch), landlock.WRITE))

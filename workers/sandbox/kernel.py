@@ -38,5 +38,6 @@ def unshare(flags: int) -> None:
 
 def drop_capabilities() -> None:
     """Give up every privilege of root, for any user. Raises OSError."""
+    # Version 3 of the header has two sets of 32 capabilities; zeros drop all of them.
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
     check(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")

@@ -1,7 +1,7 @@
 """Landlock: limit the process to given paths, and let it bind or connect no TCP port. Linux 5.13 and newer.
 
-Landlock allows stat, chdir, readlink, and changes of owner, mode and times everywhere: `seccomp` refuses those that
-matter. Called by `jail`.
+Called by `jail`. Landlock allows stat, chdir, readlink, and changes of owner, mode and times everywhere; `seccomp`
+refuses those that matter.
 """
 
 from __future__ import annotations
@@ -59,9 +59,11 @@ def restrict(rules: Iterable[tuple[Path, int]], known: int) -> None:
 
     `known` is the version to use, at most `version()`. Raises OSError.
     """
+    # The kernel refuses rights that its version does not know, so a newer right is asked for only where it exists.
     handled = _KNOWN[min(known, max(_KNOWN))]
     network, scopes = (_TCP if known >= 4 else 0), (_SCOPES if known >= 6 else 0)
     attributes = _Ruleset(handled, network, scopes)
+    # An older kernel refuses a structure with fields that it does not know, unless it is cut.
     size = 24 if known >= 6 else 16 if known >= 4 else 8
     ruleset = kernel.syscall("a Landlock ruleset", _CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
     try:
@@ -76,8 +78,10 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, PermissionError, NotADirectoryError):
+        # A path that is missing needs no rule: what is not allowed is refused.
         return
     try:
+        # The kernel refuses rights on folders in a rule for a file.
         rights = rights if path.is_dir() else rights & _ON_FILES
         rule = _Beneath(rights, opened)
         kernel.syscall(f"a Landlock rule for {path}", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)

@@ -1,7 +1,6 @@
 """Start zygotes, fork a child for each experiment, and see every child to its end. Used by `host`.
 
-Experiments that run at the same time have a zygote each, so one that crashes its zygote ends only itself. Knows nothing
-of programs or of messages between host and guest.
+Knows nothing of programs or of messages between host and guest.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",  # each thread would otherwise reserve 128 MiB of the limited address space
 }
 """The zygote's whole environment."""
+# Our folder leaves the path once `main` is loaded, so that programs cannot import our code.
 _BOOT = """
 import sys
 sys.path.insert(0, {root!r})
@@ -96,9 +96,9 @@ class Zygote:
 
 @dataclass
 class Launcher:
-    """Owns the zygotes: as many as there ever were simultaneous experiments. Each serves one experiment at a time.
+    """Owns the zygotes: as many as there ever were simultaneous experiments. Safe to share between threads.
 
-    Safe to share between threads. `override` and `least` are those of `jail.ChildLimits`.
+    `override` and `least` are those of `jail.ChildLimits`.
     """
 
     override: bool = False
@@ -115,6 +115,7 @@ class Launcher:
             zygote, child = self._fork_child(memory_bytes, cpu_seconds)
         except (OSError, SandboxBroke):  # the zygote died since its last fork: one more attempt with a fresh zygote
             zygote, child = self._fork_child(memory_bytes, cpu_seconds)
+        # Cleans up after an interrupt too: the child must be dead before its folder is removed.
         try:
             yield child
         finally:
@@ -124,9 +125,11 @@ class Launcher:
                         child.end()
                     finally:
                         remove_folder(child.scratch)
+            # A zygote that did not report the end may still have the child, so it serves no other experiment.
             except BaseException:
                 self._discard(zygote)
                 raise
+            # Checked under the lock: `close` may have discarded the zygote meanwhile.
             with self._lock:
                 if zygote in self._zygotes:
                     self._idle.append(zygote)
@@ -140,9 +143,8 @@ class Launcher:
             self._discard(zygote)
 
     def _fork_child(self, memory_bytes: int, cpu_seconds: int) -> tuple[Zygote, ChildProcess]:
-        """Return a zygote that serves no other experiment, and its child. Raises OSError or SandboxBroke, and drops a
-        dead one.
-        """
+        """Return a zygote that serves no other experiment, and its child. Raises OSError or SandboxBroke."""
+        # A zygote each for simultaneous experiments, so that one that crashes its zygote ends only itself.
         zygote = self._take() or self._add(_start(self.least))
         try:
             scratch = Path(tempfile.mkdtemp(dir=zygote.folder))
@@ -153,11 +155,12 @@ class Launcher:
             raise
 
     def _take(self) -> Zygote | None:
-        """Return an idle living zygote, if there is one: the one used last, whose memory is still warm."""
+        """Return an idle living zygote, if there is one."""
         while True:
             with self._lock:
                 if self._closed:
                     raise SandboxBroke("this sandbox is closed; make a new one")
+                # The one that was used last: its memory is still warm.
                 zygote = self._idle.pop() if self._idle else None
             if zygote is None or zygote.process.poll() is None:
                 return zygote
@@ -176,6 +179,7 @@ class Launcher:
             kept = zygote in self._zygotes
             self._zygotes = [each for each in self._zygotes if each is not zygote]
             self._idle = [each for each in self._idle if each is not zygote]
+        # Outside the lock: it waits up to 5 s for the process to end.
         if kept:
             zygote.stop()
 
@@ -187,6 +191,7 @@ def _start(least: bool) -> Zygote:
     log = folder / "zygote.log"
     boot = _BOOT.format(root=str(_ROOT), fd=theirs.fileno(), least=least)
     with theirs, log.open("wb") as errors:
+        # -P and an empty environment: neither the current folder nor PYTHONPATH can add modules to the zygote.
         process = subprocess.Popen(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", boot],
             env=_ENVIRONMENT,
@@ -195,6 +200,7 @@ def _start(least: bool) -> Zygote:
             stdout=subprocess.DEVNULL,
             stderr=errors,
             pass_fds=[theirs.fileno()],
+            # In a session apart, so that an interrupt from the terminal reaches the worker alone, which then cleans up.
             start_new_session=True,
         )
     zygote = Zygote(process, ours, folder)
@@ -211,11 +217,13 @@ def _fork(zygote: Zygote, limits: ChildLimits) -> ChildProcess:
     """Ask for a child and wait until it runs. Raises OSError or SandboxBroke if the zygote is dead."""
     channel, inside = socket.socketpair()
     status, reports = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # The program is one large frame; a small buffer would need many turns between worker and child.
     for end in (channel, inside):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
     status.settimeout(_FORK_SECONDS)
     channel.setblocking(False)
     try:
+        # Our copies of the child's ends are closed, so that its death reads as the end of the channel.
         with inside, reports:
             request = msgspec.msgpack.encode(wire.ForkRequest(limits))
             socket.send_fds(zygote.control, [request], [inside.fileno(), reports.fileno()])

@@ -1,7 +1,7 @@
 """Put the zygote and its children into namespaces: no network, other process numbers, no shared memory with others.
 
 An extra wall if the kernel lets an ordinary user build it, which Docker's default profile does not. Nothing relies on
-it: `jail` closes the same doors again. Entered by the zygote before it loads anything.
+it: `jail` closes the same doors again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _PR_SET_PDEATHSIG = 1
 def refusal() -> str:
     """Say why the kernel does not let this process have namespaces; empty if it does. Tried in a child."""
     reader, writer = os.pipe()
+    # In a child, since namespaces cannot be left again.
     pid = os.fork()
     if pid == 0:
         try:
@@ -42,6 +43,7 @@ def enter(control: int) -> bool:
     if refusal():
         return False
     _unshare()
+    # A process enters a process namespace only by birth, so the work continues in a child.
     pid = os.fork()
     if pid == 0:
         kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -57,6 +59,7 @@ def _unshare() -> None:
     """
     user, group = os.geteuid(), os.getegid()
     kernel.unshare(_USER | _NETWORK | _PROCESSES | _SHARED_MEMORY)
+    # The kernel refuses a map of groups to an ordinary user until setgroups is denied.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")

@@ -1,9 +1,7 @@
 """Read the text of a program: its style, and the definitions that it leaves to the next as source.
 
-The child of the next program runs kept imports, functions and classes again. Only those that the next program uses,
-directly or through others, are run: the rest costs no time and cannot fail. Kept are statements at the top level of a
-program, without the entry points and the names that every program has. Definitions are run only in the child, where
-running a program's own words again gives it nothing new.
+Kept are imports, functions and classes at the top level of a program, without the entry points and the names that every
+program has. Definitions are run only in the child, where running a program's own words again gives it nothing new.
 """
 
 from __future__ import annotations
@@ -51,6 +49,7 @@ def find_definitions(program: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in tree.body if tree else ():
         for name, source in _list_sources(node, lines):
+            # A name that is defined twice moves to the end: the later definition may use what lies between them.
             found.pop(name, None)
             found[name] = source
     return found
@@ -58,11 +57,11 @@ def find_definitions(program: str) -> dict[str, str]:
 
 def select_used(program: str, kept: Sources) -> dict[str, str]:
     """Return the kept definitions that a program uses, directly or through others, in the order in which they were
-    kept.
-    """
+    kept."""
     bound: dict[str, list[str]] = {}
     for name in kept:
         bound.setdefault(bound_name(name), []).append(name)
+    # A star import may bind any name, so it is always run.
     wanted = {name for name in kept if "*" in name}
     waiting = [program, *(kept[name] for name in wanted)]
     while waiting:
@@ -81,6 +80,8 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
         for name, source in sources.items():
             try:
                 clock.start()
+                # Each definition is compiled with its own place in the joined source, so that tracebacks quote the
+                # right lines.
                 code = compile("\n" * line + source, failure.EARLIER, "exec", flags, dont_inherit=True)
                 exec(code, namespace)  # noqa: S102 this is what the child is for
             except BaseException as error:  # noqa: BLE001 the program's own words may raise anything
@@ -94,6 +95,7 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
 def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
     """Return the definitions that may be kept, and the names of the others, which are the longest."""
     left, kept = MAX_CHARS, set()
+    # The shortest first, so that as many as possible fit.
     for name in sorted(sources, key=lambda name: len(sources[name])):
         left -= len(sources[name]) + len(name)
         if left >= 0:
@@ -116,6 +118,7 @@ def _list_sources(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]
             source = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
             yield source if alias.name == "*" else alias.asname or alias.name, source
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name not in ENTRY_POINTS:
+        # A function's own line comes after its decorators.
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         yield node.name, "\n".join(lines[first - 1 : node.end_lineno])
 
@@ -147,6 +150,7 @@ class _Clock:
         signal.signal(signal.SIGALRM, self.before)
 
     def start(self) -> None:
+        # The alarm rings only once; a definition that swallows the error must not let the next one start.
         if self.late:
             raise TimeoutError(f"the definitions together took longer than {SECONDS:g} s")
         self.running = True

@@ -1,7 +1,6 @@
 """The objects that a program holds: `system` and `tools`, whose methods are calls to the worker. Lives in the child.
 
-Nothing is checked here for safety: the worker checks every call again. Errors that can be found early are reported
-here, in the program's own traceback.
+Errors that can be found early are raised here, in the program's own traceback.
 """
 
 from __future__ import annotations
@@ -46,8 +45,10 @@ class HostLink:
 
     def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function of the table in the worker; returns its answer or raises ToolError."""
+        # Not checked for safety: the program could change this code, so the worker checks every call again.
         named = {key: _name_proxy(arg) for key, arg in kwargs.items()}
         message = wire.CallRequest(name, [_name_proxy(arg) for arg in args], named)
+        # A thread that sends its call before another one's answer is read would take that answer.
         with self._calling:
             try:
                 self.send(message)
@@ -77,6 +78,7 @@ class OutputStream(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         size = len(memoryview(data).cast("B"))
+        # The rest is dropped, but counts as written: a program that prints too much runs on.
         if self._budget > 0:
             self._link.send(wire.OutputChunk(bytes(data[: self._budget])))
             self._budget -= size
@@ -102,6 +104,7 @@ def make_proxy(
 
 def _member(link: HostLink, full: str, name: str, flush: Callable[[], None]) -> Any:
     def method(_: Proxy, *args: Any, **kwargs: Any) -> Any:
+        # What was printed before a call reaches the host before it, in the order of the program.
         flush()
         return link.call(full, args, kwargs)
 

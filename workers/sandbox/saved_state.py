@@ -3,8 +3,7 @@
 Kept: None, booleans, numbers, texts, bytes, lists, tuples, dicts with texts or numbers as keys, NumPy arrays without
 objects, PIL images; imports, functions and classes by their source (`program`). Not kept: objects of classes, sets,
 open files, names bound by functions elsewhere, names that begin with an underscore or that every program has, and what
-does not fit; two names of one list come back as two lists. Nothing is pickled. Lives in the child; the worker holds the
-bytes and never reads them.
+does not fit; two names of one list come back as two lists. Lives in the child.
 """
 
 from __future__ import annotations
@@ -29,12 +28,14 @@ def save_state(
 
     `earlier` are the definitions that were kept before it.
     """
-    found = {name: _try_encode(value) for name, value in list(namespace.items()) if _may_be_kept(name)}
+    # A copy of the items: a thread of the program may still bind names.
+    found = {name: _try_encode(value) for name, value in list(namespace.items()) if _is_keepable(name)}
     pieces = {name: piece for name, piece in found.items() if piece is not None}
     defined = find_definitions(program).items()
     mine = {name: source for name, source in defined if "*" in name or bound_name(name) in namespace}
     sources = {name: source for name, source in earlier.items() if name not in mine} | mine
     kept, left_out = fit_budget({name: source for name, source in sources.items() if _is_unchanged(name, pieces)})
+    # The smallest first, so that one large array does not cost all other names.
     for name in sorted(pieces, key=lambda name: len(pieces[name])):
         budget -= len(pieces[name]) + len(name) + 32
         if budget < 0:
@@ -46,6 +47,7 @@ def save_state(
         "not kept for the next experiment, where the name has its usual meaning again": hidden,
     }
     lost = [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
+    # Nothing is pickled: the worker holds these bytes and never reads them, and the next child reads plain data.
     return encode_state({"values": values, "sources": kept}), lost
 
 
@@ -60,13 +62,13 @@ def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:
         found = decode_state(state)
         if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
             found = {"values": found, "sources": {}}  # the format of earlier versions
-        values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if _may_be_kept(name)}
+        values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if _is_keepable(name)}
         return values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
     except Exception as error:  # any failure means that they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
 
 
-def _may_be_kept(name: str) -> bool:
+def _is_keepable(name: str) -> bool:
     """True if a name may come from an earlier program: no leading underscore, and not one that every program has."""
     return name.isidentifier() and not name.startswith("_") and name not in RESERVED
 

@@ -1,8 +1,4 @@
-"""Filter system calls: an allow-list, assembled for the kernel's small virtual machine. Called by `jail`.
-
-A call that is not on the list fails with EPERM, so that a program gets an exception and lives on. A call in the
-convention of another architecture, whose numbers mean other things, ends it.
-"""
+"""Filter system calls: an allow-list, assembled for the kernel's small virtual machine. Called by `jail`."""
 
 from __future__ import annotations
 
@@ -42,9 +38,7 @@ class ArgumentCheck:
 
 @dataclass(frozen=True)
 class Architecture:
-    """What distinguishes one convention of system calls from another; `column` is its position in
-    `syscalls.Numbers`.
-    """
+    """A convention of system calls; `column` is its position in `syscalls.Numbers`."""
 
     code: int
     column: int
@@ -61,18 +55,20 @@ _SOCKET_KINDS = 0xF
 
 
 def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
-    """For each of `syscalls.SOMETIMES`, the conditions that must all hold in the process `pid`."""
+    """Return for each of `syscalls.SOMETIMES` the conditions that must all hold in the process `pid`."""
     # Emptying a file needs the right to write, which Landlock does not check before its third version.
     opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
     described = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
     devices = (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX, termios.FIONCLEX)
     return {
+        # Threads are allowed, processes and namespaces are not.
         "clone": (ArgumentCheck(0, (_THREAD,), mask=_THREAD | _NEW_NAMESPACES),),
         "open": (ArgumentCheck(1, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
         "openat": (ArgumentCheck(2, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
         "fcntl": (ArgumentCheck(1, described),),
         "ioctl": (ArgumentCheck(1, devices),),
         "prctl": (ArgumentCheck(0, (_GET_NAME,)),),
+        # A program may read and lower its own limits, not those of another process.
         "prlimit64": (ArgumentCheck(0, (0, pid)),),
         "kill": (ArgumentCheck(0, (pid,)),),
         "tgkill": (ArgumentCheck(0, (pid,)),),
@@ -88,6 +84,7 @@ def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
     """Assemble the filter for the process `pid`."""
     known = _argument_checks(pid)
     code: list[Instruction] = [
+        # The same number means another call in another convention, so those of 32 bits and x32 end the program.
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, architecture.code),
         (_RETURN, 0, 0, KILL),
@@ -101,6 +98,7 @@ def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
             answer = FAIL + errno.ENOSYS if name in syscalls.UNKNOWN else ALLOW
             body = [*_checks(known.get(name, ())), (_RETURN, 0, 0, answer)]
             code += [(_IF_EQUAL, 0, len(body), number), *body]
+    # EPERM raises an exception in the program, which lives on and can tell the agent.
     return [*code, (_RETURN, 0, 0, FAIL + errno.EPERM)]
 
 
@@ -109,6 +107,7 @@ def _checks(conditions: tuple[ArgumentCheck, ...]) -> Iterator[Instruction]:
         yield (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * only.argument)
         yield (_AND, 0, 0, only.mask)
         for left, value in zip(range(len(only.values), 0, -1), only.values, strict=True):
+            # The number of instructions to skip: the other values, and the refusal after them.
             yield (_IF_EQUAL, left, 0, value)
         yield (_RETURN, 0, 0, FAIL + errno.EPERM)
 

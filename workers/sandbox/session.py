@@ -1,7 +1,7 @@
 """The worker's half of the exchange with one child: serve calls, count everything, enforce the bounds.
 
-Every byte read here is hostile. Nothing larger than the bounds is ever allocated, and no content makes this module
-raise anything but `StopError`. Used by `host`, one object for each experiment, in one thread.
+Every byte read here is hostile: no content makes this module raise anything but `StopError`. Used by `host`, one object
+for each experiment, in one thread.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class HostSession:
             if isinstance(message, wire.CallRequest):
                 self._serve(message)
             elif isinstance(message, wire.OutputChunk):
+                # Cut here again: the guest's own limit is part of the process that the program controls.
                 self.output += message.data[: self.output_bytes - len(self.output)]
             else:
                 raise _broken_protocol("it said twice that it is ready")
@@ -98,6 +99,7 @@ class HostSession:
         if not isinstance(message, wire.GuestReady):
             reason = message.reason if isinstance(message, wire.GuestBroken) else "it did not say that it is restricted"
             raise SandboxBroke(f"the sandbox runs no program: {reason}")
+        # The program's time starts now; forking and restricting are not its own.
         self._seconds = self.bounds.seconds
         self._started = time.monotonic()
 
@@ -106,6 +108,7 @@ class HostSession:
     def _serve(self, call: wire.CallRequest) -> None:
         function = self._calls.get(call.name)
         if function is None:
+            # Our proxies offer only known names, so the program has written to the socket itself.
             raise _broken_protocol("it called a function that is not in its table")
         if len(self.made) >= self.bounds.calls:
             raise StopError(
@@ -123,7 +126,9 @@ class HostSession:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
             self.made.append(ToolCall(call.name, _summarize_arguments(call.args, call.kwargs), seconds, failed))
+            # Asks right after a call: it may have taken minutes, in which a person stopped the run.
             self._asked = 0.0
+        # Only after the call: one call is not interrupted, but no further one starts.
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
             raise StopError("timeout", words)
@@ -152,6 +157,7 @@ class HostSession:
         try:
             header, tail = wire.lengths(self._read(wire.PREFIX.size), self.limits)
             self._received += wire.PREFIX.size + header + tail
+            # Each frame is bounded, but not their number.
             if self._received > self.bounds.total_bytes:
                 raise StopError("killed", f"The program sent more than {self.bounds.total_bytes >> 20} MiB in all.")
             return wire.unpack(self._read(header + tail), header, wire.GuestMessage, self.limits)
@@ -222,6 +228,7 @@ def _shorten(value: Any) -> str:
 
 def _check_signature(call: wire.CallRequest, function: Callable[..., Any]) -> None:
     """Refuse arguments that the function does not take, before it is called. Raises ToolMisuse."""
+    # Before the call: a TypeError from inside the tool would be a failure of ours.
     signature = inspect.signature(function)
     try:
         signature.bind(*call.args, **call.kwargs)
@@ -243,6 +250,7 @@ def _count_pixels(value: Any) -> int:
     """Count the pixels of all images in a value, including those that travel as text."""
     if isinstance(value, Image.Image):
         return value.width * value.height
+    # Images may come as Base64 text; only their headers are read here.
     if isinstance(value, str):
         return count_pixels(value)
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
 """Encode plain data, images and arrays as a msgpack header and a tail of long texts, bytes and raw pixels.
 
 The tail is read in the order in which the header mentions its pieces. Values are None, booleans, numbers, text, bytes,
-lists, tuples, dicts and PIL images; NumPy arrays too if both ends are the guest (its kept state). Nothing is ever
-unpickled. The callers, `wire` and `saved_state`, bound how much may be sent or read.
+lists, tuples, dicts and PIL images; NumPy arrays too if both ends are the guest (its kept state). The callers, `wire`
+and `saved_state`, bound how much may be sent or read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def encode_state(values: Mapping[str, Any]) -> bytes:
 
 
 def decode_state(data: bytes) -> dict[str, Any]:
-    """Decode the bytes of `encode_state`. Only called in the child: its own bounds apply to the result."""
+    """Decode the bytes of `encode_state`."""
+    # Called in the child alone, so the result is bounded by the child's memory.
     view = memoryview(data)
     header = _SIZE.unpack(view[:4])[0] + 4
     values = decode(view[4:header], view[header:], STATE_PIXELS, arrays=True)
@@ -105,10 +106,12 @@ class Packer:
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float):
+            # Subclasses, such as np.float64 and members of an IntEnum, become plain numbers.
             return int(value) if isinstance(value, int) else float(value)
         if depth > DEPTH:
             raise SendError(f"lists nest deeper than {DEPTH} levels")
         if isinstance(value, str | bytes | bytearray):
+            # Long texts go into the tail: a header may be small only.
             if len(value) <= _SHORT:
                 return str(value) if isinstance(value, str) else bytes(value)
             data = value.encode() if isinstance(value, str) else value
@@ -117,6 +120,7 @@ class Packer:
             return {self._key(key): self.lower(item, depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
             items = [self.lower(item, depth + 1) for item in value]
+            # msgpack knows no tuples, and published programs tell them from lists.
             return Ext(_TUPLE, msgspec.msgpack.encode(items)) if isinstance(value, tuple) else items
         return self._rich(value, depth)
 
@@ -177,6 +181,7 @@ class _Unpacker:
             return bytes(self._take(_SIZE.unpack(data)[0]))
         if code == _TUPLE:
             self.depth += 1
+            # Each tuple is decoded inside the call for the one around it, which could overflow the stack.
             if self.depth > DEPTH:
                 raise WireError(f"tuples nest deeper than {DEPTH} levels")
             items = tuple(self.decode(data))
@@ -185,6 +190,7 @@ class _Unpacker:
         if code == _ARRAY and self.arrays:
             name, shape = msgspec.msgpack.decode(data, type=tuple[str, tuple[int, ...]])
             dtype = np.dtype(name)
+            # With exact integers: a product of 64 bits could overflow to a small size.
             count = int(np.prod(shape, dtype=object))
             return np.frombuffer(self._take(count * dtype.itemsize), dtype).reshape(shape).copy()
         raise WireError(f"an unknown kind of value ({code})")

@@ -1,8 +1,7 @@
 """The wire between the worker and a program's process: typed messages in length-prefixed frames.
 
-A frame is two big-endian u32 lengths, a header and a tail, as `values` makes them. The header is bounded far below the
-frame, since a megabyte of msgpack can unfold to a hundred in memory, while the tail cannot unfold. Reading and writing
-the sockets, and timeouts, are left to the callers. Used on both sides of the sandbox.
+A frame is two big-endian u32 lengths, a header and a tail, as `values` makes them. Used on both sides of the sandbox.
+Reading and writing the sockets, and timeouts, are left to the callers.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from workers.sandbox import values
 from workers.sandbox.jail import ChildLimits
 from workers.sandbox.values import Buffer
 
+# Far below the size of a frame: a megabyte of msgpack can unfold to a hundred in memory; the tail cannot unfold.
 HEADER_BYTES = 1 << 20
 """Maximum size of a header. Enough for 100,000 numbers; unfolds to some hundred megabytes at most."""
 

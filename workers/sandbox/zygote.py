@@ -1,10 +1,9 @@
 """The clean interpreter that experiments are forked from. Started by `launcher`, one for each simultaneous experiment.
 
-It runs with an empty environment and one descriptor, its control socket. Each message there asks for a fork and brings
-two sockets: the child's own, and one for its status, on which the zygote reports the child's pid and later its end.
-When the other side of the status socket closes, the child is killed; when the control socket closes, the zygote removes
-its folder and ends, and the kernel kills every child. It never reads messages of a child; while there are children it
-checks the bounds that the kernel does not enforce.
+It runs with one descriptor, its control socket. Each message there asks for a fork and brings two sockets: the child's
+channel, and one for its status, on which the zygote reports the child's pid and later its end. When the other side of
+the status socket closes, the child is killed; when the control socket closes, the zygote removes its folder and ends,
+and the kernel kills every child. It never reads messages of a child.
 """
 
 from __future__ import annotations
@@ -55,6 +54,7 @@ class ChildSupervisor:
         """Fork, watch, kill and reap until the control socket closes."""
         self.selector.register(self.control, selectors.EVENT_READ, self.fork)
         while True:
+            # While there are children it wakes at intervals, to check what the kernel does not bound.
             for key, _ in self.selector.select(watch.LOOK_SECONDS if self.living else None):
                 if self.selector.get_map().get(key.fd) == key:  # an earlier event may have closed it
                     key.data()
@@ -66,6 +66,7 @@ class ChildSupervisor:
 
     def fork(self) -> None:
         request, descriptors, _, _ = socket.recv_fds(self.control, 8192, 2)
+        # Nothing to read: the worker has closed the control socket, or is dead.
         if not request:
             self.end()
         channel, status = (socket.socket(fileno=number) for number in descriptors)
@@ -81,6 +82,7 @@ class ChildSupervisor:
         child = self.living[pid] = _LivingChild(pid, os.pidfd_open(pid), status, limits.scratch)
         self.selector.register(child.status, selectors.EVENT_READ, lambda: self.kill(child))
         self.selector.register(child.descriptor, selectors.EVENT_READ, lambda: self.reap(child))
+        # The host may be gone already; then the status socket has an event, and the child is killed.
         with contextlib.suppress(OSError):
             status.send(msgspec.msgpack.encode(wire.ChildStarted(pid)))
 
@@ -117,7 +119,7 @@ class ChildSupervisor:
 
 
 def _children() -> set[int]:
-    """Pids as this process knows them; /proc may belong to an outer namespace."""
+    """Return pids as this process knows them; /proc may belong to an outer namespace."""
     try:
         numbers = Path("/proc/thread-self/children").read_text().split()
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
@@ -127,6 +129,7 @@ def _children() -> set[int]:
 
 def _become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, namespaced: bool) -> NoReturn:
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
+    # Its session is a process group as well, which the zygote kills as a whole.
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Close everything else; standard input is empty, standard output and error are discarded
@@ -143,6 +146,7 @@ def _become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int,
     if not limits.override and (reason := jail.refusal(layers)):
         proxies.HostLink(channel).send(wire.GuestBroken(reason))
         os._exit(0)
+    # The program must not find our modules by an import.
     for name in [name for name in sys.modules if name.split(".")[0] == "workers"]:
         del sys.modules[name]
     guest.serve(channel)
@@ -150,13 +154,18 @@ def _become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int,
 
 def main(control: int, namespaced: bool) -> None:
     """Load what programs commonly use, once, then run the children."""
+    # The variables were for this interpreter; programs get an empty environment.
     os.environ.clear()
     guest.warm_up()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Each child closes all descriptors up to this limit, which may be a million elsewhere.
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
     jail.adopt_orphans()
+    # Cached here for all children.
     jail.readable()
     gc.collect()
+    # Collections in a child would otherwise write to all objects, and so copy the memory that it shares with the
+    # zygote.
     gc.freeze()
     supervisor = ChildSupervisor(socket.socket(fileno=control), namespaced)
     supervisor.control.send(b"ready")

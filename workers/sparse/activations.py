@@ -1,8 +1,7 @@
 """Read spatial activations of a layer over images of a dataset, in random order, through a buffer of bounded memory.
 
 Images come in a random order. As many as fit fill the buffer, whose positions are returned in a random order; then the
-next ones follow. The order depends only on the seed and the place in the stream (two numbers), so a stopped training
-fills the buffer again and continues with the very next batch.
+next ones follow.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ from workers.lab.map_stream import MapStream, SeenBatch
 from workers.protocols import Progress
 
 MAX_BYTES = 256 << 20
-"""Of the buffer."""
+"""Maximum size of the buffer."""
 MIN_SPREAD = 512
-"""Images that share the buffer, so that a batch is not of a few images alone; of large maps random positions are
-taken."""
+"""Images that share the buffer."""
 _ORDER, _POSITIONS, _SHUFFLE = range(3)  # what a random draw is for
 
 
 @dataclass(frozen=True)
 class StreamPlace:
-    """Where a stream is."""
+    """A place in a stream."""
 
     part: int = 0
     """Earlier fillings of the buffer."""
@@ -52,15 +50,19 @@ class ActivationBuffer:
         self._images = images
         self._seed = seed
         units, self._map_size = self._look_at_maps()
+        # float32 takes four bytes.
         if 4 * units > max_bytes:
             raise RequestError(
                 f"One position of {layer} has {units:,} units and does not fit into {max_bytes:,} bytes."
             )
         room = max_bytes // (4 * units)
+        # A batch must not be of a few images alone, so of large maps only random positions are taken.
         self.per_image = max(1, min(self._map_size, room // min(MIN_SPREAD, len(images))))
+        # Rounded down, so that the buffer never grows over its limit.
         self._images_a_part = min(len(images), max(1, room // self.per_image))
         self._parts = -(-len(images) // self._images_a_part)
         self._values = torch.empty((self._images_a_part * self.per_image, units))
+        # No part has this number, so the first call fills the buffer.
         self._filled = -1
         self._order = np.zeros(0, dtype=np.int64)
         self.count = 0
@@ -78,8 +80,7 @@ class ActivationBuffer:
 
     def take(self, place: StreamPlace, size: int, progress: Progress) -> tuple[Tensor, StreamPlace]:
         """Return the batch at a place, (positions, units) with `size` positions or all that remain; and the next
-        place.
-        """
+        place."""
         self._fill(place.part, progress)
         start = place.batch * size
         batch = self._values[torch.from_numpy(self._order[start : start + size])]
@@ -88,20 +89,23 @@ class ActivationBuffer:
         return batch, StreamPlace(place.part + 1) if ended else StreamPlace(place.part, place.batch + 1)
 
     def _look_at_maps(self) -> tuple[int, int]:
-        """Units of the layer, and positions of its map of one image."""
+        """Return the units of the layer, and the positions of its map of one image."""
+        # An image may be unreadable, so the next ones are tried.
         for position in self._images:
             (seen,) = self._stream.batches([self._layer], [int(position)], lambda: None)
             if self._layer in seen.maps:
                 _, units, height, width = seen.maps[self._layer].shape
                 return units, height * width
-        raise self._no_images()
+        raise self._describe_no_images()
 
     def _fill(self, part: int, progress: Progress) -> None:
         """Fill the buffer with a part of the stream, in its own order."""
         if part == self._filled:
             return
         if self._parts > 1 or self._filled < 0:
+            # A pass takes all parts; the next one shuffles the images anew.
             turn, at = divmod(part, self._parts)
+            # Invalid while it is overwritten: a stop in between must not leave a mixture.
             self._filled = -1
             order = self._draw(_ORDER, turn).permutation(self._images)
             chosen = order[at * self._images_a_part : (at + 1) * self._images_a_part].tolist()
@@ -128,23 +132,26 @@ class ActivationBuffer:
                     filled += len(found)
                 done += len(seen.batch)
         if not filled:
-            raise self._no_images()
+            raise self._describe_no_images()
         return filled
 
     def _pick(self, seen: SeenBatch, draw: np.random.Generator) -> Tensor:
-        """(positions, units): all of the maps, or as many random ones of each image as the buffer has room for."""
+        """Return (positions, units): all of the maps, or as many random ones of each image as the buffer has room
+        for."""
         maps = seen.maps[self._layer].flatten(2).transpose(1, 2)  # (batch, positions, units)
         if not maps.isfinite().all():
             raise self._stream.explain_not_finite(self._layer, seen)
         if self.per_image < self._map_size:
+            # Sorting random numbers draws positions without repeats, for all images at once.
             chosen = draw.random(maps.shape[:2]).argsort(1)[:, : self.per_image]
             maps = maps.take_along_dim(torch.from_numpy(chosen).to(maps.device)[:, :, None], 1)
         return maps.flatten(0, 1)
 
     def _draw(self, purpose: int, number: int) -> np.random.Generator:
+        # By the seed, the purpose and a number alone, so that a stopped training continues with the very next batch.
         return np.random.default_rng([self._seed, purpose, number])
 
-    def _no_images(self) -> MissingPart:
+    def _describe_no_images(self) -> MissingPart:
         dataset = self._stream.dataset
         return MissingPart(
             f"None of {len(self._images):,} files of the dataset {dataset.name} is an image that can be read. "

@@ -30,18 +30,23 @@ class Learner:
         """Positions since each latent was last active."""
 
     def learn(self, activations: Tensor) -> None:
-        """One step on activations (positions, units) of variance 1. Raises MachineryError for a loss that is no
-        number."""
+        """Take one step on activations (positions, units) of variance 1. Raises MachineryError if the loss is not
+        finite."""
+        # 1. Encode, and measure the losses.
         network = self.network
         projected = network.project(activations)
+        # Selection by the batch, as published; the threshold is for use after training.
         kept = network.keep_largest(projected)
         loss, residual = reconstruction_loss(network, activations, kept)
+        # Small beside the first loss, as in the reference trainers.
         loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, self._find_dead())
+        # A loss that is not finite makes all weights NaN in the next step.
         if not loss.isfinite():
             raise MachineryError(
                 f"The training broke at step {self.step:,}: its loss is {loss.item()} with {self.count_dead():.0%} of "
                 "the latents dead. Train it again with another --seed, or with fewer latents."
             )
+        # 2. Change the weights, but not the norms of the decoder's rows.
         self._optimizer.zero_grad()
         loss.backward()
         network.drop_parallel_gradient()
@@ -50,9 +55,12 @@ class Learner:
             group["lr"] = self._plan.rate(self.step)
         self._optimizer.step()
         network.normalise_decoder()
+        # Only after the warm-up, in which latents change too fast to be followed.
         if network.kind != TOPK and self.step >= self._plan.warm_up:
             network.measure_threshold(kept.detach(), self._plan.threshold_decay)
+        # 3. Count how long each latent has been silent.
         self._silent += len(activations)
+        # Active at one position of the batch is enough.
         self._silent[kept.detach().amax(0) > 0] = 0
         self.step += 1
 

@@ -1,6 +1,6 @@
 """Measure what happens to a model's own output when a reconstruction of one layer replaces the layer.
 
-For comparison the mean activation, which says nothing of the image, replaces it too: the share of that loss that the
+For comparison the mean activation, which does not depend on the image, replaces it too: the share of that loss that the
 reconstruction avoids is the share that it recovers.
 """
 
@@ -15,7 +15,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from workers.errors import BrokenImage, MissingPart
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.metrics.intervals import estimate_gap, estimate_mean, estimate_share
 from workers.protocols import Dataset, Progress, RewritableModel, Rewrite, Scale, VisionModel
 from workers.record.estimates import Estimate
@@ -39,6 +39,7 @@ def measure_effect(
     """
     if not hasattr(model, "outputs"):
         return OutputEffect(why=f"{model.name} has no output of its own that follows from {layer}")
+    # Logits are compared as distributions, other outputs by their distance.
     scale = next((info.scale for info in model.layers() if info.kind == "logit"), None)
     comparison = _Comparison(scale)
     by_name = dict(zip((_REBUILT, _ABLATED), rewrites, strict=True))
@@ -48,6 +49,7 @@ def measure_effect(
             progress(f"Running {model.name} with {layer} replaced", done, len(images))
             _compare(cast("RewritableModel", model), layer, by_name, batch, comparison)
             done += batch_size
+    # A layer that cannot be rewritten is no failure: the report says why.
     except MissingPart as error:
         return OutputEffect(why=str(error))
     return comparison.summarise()
@@ -61,7 +63,8 @@ def _read_batches(dataset: Dataset, images: Sequence[int], size: int) -> Iterato
             return None
 
     for start in range(0, len(images), size):
-        found = in_parallel(read, [int(each) for each in images[start : start + size]])
+        found = map_in_parallel(read, [int(each) for each in images[start : start + size]])
+        # A batch of unreadable images would be an empty call.
         if readable := [each for each in found if each is not None]:
             yield readable
 
@@ -69,6 +72,7 @@ def _read_batches(dataset: Dataset, images: Sequence[int], size: int) -> Iterato
 def _compare(
     model: RewritableModel, layer: str, rewrites: Mapping[str, Rewrite], batch: Sequence[Image], into: _Comparison
 ) -> None:
+    # On the CPU in float64: small divergences are differences of large logarithms.
     own = model.outputs(batch, layer).cpu().double()
     into.add_own(own)
     for name, rewrite in rewrites.items():
@@ -98,9 +102,11 @@ class _Comparison:
     def summarise(self) -> OutputEffect:
         """Raise MissingPart if the outputs are the same for all images, so that no change is large or small."""
         rebuilt, ablated = (torch.cat(self._losses[name]) / self._unit() for name in (_REBUILT, _ABLATED))
+        # Negative, since a smaller loss is better; no loss is the ceiling.
         recovered = estimate_gap(-rebuilt.numpy(), -ablated.numpy(), torch.zeros_like(rebuilt).numpy())
         if recovered.value is None:
             recovered = replace(recovered, why="the mean in the layer's place changes nothing of the output")
+        # None for outputs that are no classes.
         same = {name: self._share(name) for name in (_REBUILT, _ABLATED)}
         return OutputEffect(
             measure="change" if self._scale is None else "binary_kl" if self._scale == "sigmoid" else "kl",
@@ -112,11 +118,12 @@ class _Comparison:
         )
 
     def _unit(self) -> float:
-        """What losses are divided by: without classes, the variance of the output among images."""
+        """Return what losses are divided by: without classes, the variance of the output among images."""
         if self._scale is not None:
             return 1.0
         own = torch.cat(self._embeddings)
         variance = float((own - own.mean(0)).square().sum(1).mean())
+        # Relative to the outputs, since rounding leaves a little variance in equal ones.
         if not variance > torch.finfo(torch.float32).eps ** 2 * float(own.square().sum(1).mean()):
             raise MissingPart("The model's output is the same for all images. Choose another dataset.")
         return variance
@@ -129,11 +136,13 @@ class _Comparison:
 
 
 def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
-    """Kullback-Leibler divergence (batch,) in nats of probabilities from the model's own, of logits (batch, classes).
+    """Return the Kullback-Leibler divergence (batch,) in nats of probabilities from the model's own, of logits (batch,
+    classes).
 
     Of the distribution over classes; on the sigmoid scale of each class by itself, summed.
     """
     if scale == "sigmoid":
+        # Both sides of each class: present and absent.
         sides = [(sign * own, sign * other) for sign in (1, -1)]
         log = torch.nn.functional.logsigmoid
         return sum((mine.sigmoid() * (log(mine) - log(new)) for mine, new in sides), torch.zeros_like(own)).sum(1)
@@ -142,7 +151,8 @@ def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
 
 
 def find_same(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
-    """Whether the class on top stays, or on the sigmoid scale the set of classes above .5; (batch,)."""
+    """Return (batch,): True if the top class stays, or on the sigmoid scale the set of classes above .5."""
     if scale == "sigmoid":
+        # Above .5 on the sigmoid scale is above 0 as a logit.
         return ((own > 0) == (other > 0)).all(1)
     return own.argmax(1) == other.argmax(1)

@@ -42,7 +42,7 @@ class Reconstruction:
 
 
 def measure_quality(network: SparseAutoencoder, activations: Tensor, dead: float) -> Quality:
-    """Of activations (positions, units) on the CPU; the network may lie elsewhere."""
+    """Measure on activations (positions, units) on the CPU; the network may be on another device."""
     found = measure_reconstruction(network, activations)
     return Quality(found.unexplained, float(found.at_positions.mean()), dead, len(activations))
 
@@ -51,10 +51,8 @@ def measure_quality(network: SparseAutoencoder, activations: Tensor, dead: float
 def measure_reconstruction(
     network: SparseAutoencoder, activations: Tensor, progress: Progress = no_progress
 ) -> Reconstruction:
-    """Of activations (positions, units) on the CPU; the network may lie elsewhere.
-
-    The variance is that around one mean of all positions: squared errors over squared distances from it.
-    """
+    """Measure on activations (positions, units) on the CPU; the network may be on another device."""
+    # In float64, since a mean over many positions loses digits.
     mean = activations.mean(0, dtype=torch.float64)
     errors = distances = 0.0
     at_positions, of_latents = [], torch.zeros(network.latents, dtype=torch.int64)
@@ -63,9 +61,11 @@ def measure_reconstruction(
         latents, rebuilt = network.reconstruct(batch.to(network.decoder.device))
         rebuilt = rebuilt.cpu()
         errors += float((batch - rebuilt).double().square().sum())
+        # The variance is that around one mean of all positions.
         distances += float((batch - mean).square().sum())
         active = latents != 0
         at_positions.append(active.sum(1).cpu())
         of_latents += active.sum(0).cpu()
+    # Of constant activations nothing can be explained.
     unexplained = errors / distances if distances else 1.0
     return Reconstruction(unexplained, torch.cat(at_positions).numpy(), of_latents.numpy())

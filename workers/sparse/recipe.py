@@ -1,8 +1,7 @@
-"""What a sparse auto-encoder is trained on and how, and which wishes cannot be met.
+"""The recipe and plan of a training, and checks of what cannot be trained.
 
-Rates, warm-up, gradient clipping and the auxiliary loss follow the reference trainers of TopK and BatchTopK
-(Gao et al., arXiv 2406.04093; the library dictionary_learning). What they count in a fixed number of steps or positions
-is here at most a share of the run: of a short run a fixed window would never end.
+Rates, warm-up, gradient clipping and the auxiliary loss follow the reference trainers of TopK and BatchTopK (Gao et
+al., arXiv 2406.04093; the library dictionary_learning).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from workers.record.sparse import DEFAULT_STEPS, KINDS, MIN_IMAGES, MIN_UNITS, T
 _VERSION = 1
 """Changes with the recipe: checkpoints of an earlier version are not continued."""
 _RATE, _RATE_LATENTS = 2e-4, 1 << 14
+# A fixed window would never end in a short run, so each is at most a share of the run.
 _WARM_UP, _WARM_UP_SHARE = 1_000, 10
 _DECAY_SHARE = 5
 _DEAD_AFTER, _DEAD_SHARE = 10_000_000, 20
@@ -37,13 +37,13 @@ class SparseRecipe:
     seed: int = 0
 
     def count_steps(self, per_image: int) -> int:
-        """Steps in all, where an image gives so many positions."""
+        """Return the number of steps, where an image gives so many positions."""
         return self.steps or -(-self.images * per_image // self.batch) or DEFAULT_STEPS
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What follows from a recipe once it is known how many steps it takes."""
+    """What follows from a recipe and its number of steps."""
 
     steps: int
     batch: int
@@ -53,6 +53,7 @@ class TrainingPlan:
         """Return the learning rate of a step, from 0 on: warm-up, constant, and decay to 0 at the end."""
         up = (step + 1) / self.warm_up
         down = _DECAY_SHARE * (self.steps - step) / self.steps
+        # Larger dictionaries learn with smaller steps, by the square root (Gao et al.).
         return _RATE * (_RATE_LATENTS / self.latents) ** 0.5 * min(1.0, up, down)
 
     @property
@@ -61,12 +62,12 @@ class TrainingPlan:
 
     @property
     def dead_after(self) -> int:
-        """Positions without an activation after which a latent counts as dead: at most a twentieth of the run."""
+        """Return the positions without an activation after which a latent counts as dead."""
         return max(1, min(_DEAD_AFTER, self.steps * self.batch // _DEAD_SHARE))
 
     @property
     def threshold_decay(self) -> float:
-        """Share of the running threshold that a step keeps: .999 as published, less in a short run."""
+        """Return the share of the running threshold that a step keeps: .999 as published, less in a short run."""
         return 1 - 1 / self.warm_up
 
 
@@ -92,6 +93,7 @@ def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None
             "layer."
         )
     if len(dataset) < MIN_IMAGES:
+        # A twentieth is held out, so a small dataset would leave none.
         raise RequestError(
             f"The dataset {dataset.name} has {len(dataset):,} images; at least {MIN_IMAGES} are needed, some of them "
             "to measure the result on. Choose a larger dataset."
@@ -99,7 +101,7 @@ def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None
 
 
 def check_positions(recipe: SparseRecipe, positions: int) -> None:
-    """Raise RequestError where there are more latents than examples to learn them from."""
+    """Raise RequestError if there are more latents than examples to learn them from."""
     if recipe.latents > positions:
         raise RequestError(
             f"{recipe.latents:,} latents cannot be learnt from {positions:,} positions, which is all that the images "
@@ -108,7 +110,8 @@ def check_positions(recipe: SparseRecipe, positions: int) -> None:
 
 
 def fingerprint(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> str:
-    """Hash of all that a trained auto-encoder follows from."""
+    """Return a hash of all that a trained auto-encoder follows from."""
+    # The version is part of it, so that a changed recipe makes another auto-encoder.
     facts = [
         _VERSION,
         asdict(recipe),

@@ -39,7 +39,7 @@ def measure_report(
     card: SparseCard,
     progress: Progress,
 ) -> SparseReport:
-    """The report of the auto-encoder of this card, on the held-out images of its dataset.
+    """Measure the auto-encoder of this card on the held-out images of its dataset.
 
     Raises MissingPart if model or dataset are not those of the card, or no image can be read; MachineryError for
     activations that are not finite; what `progress` raises stops it.
@@ -53,13 +53,16 @@ def measure_report(
     stream = MapStream(settings, model, dataset)
     buffer = ActivationBuffer(stream, card.layer, held_out, card.seed, _HELD_OUT_BYTES)
     activations = buffer.sample(buffer.positions, progress)
+    # Of those held out, some may be unreadable.
     images = buffer.count // buffer.per_image
     del buffer
     network = network.to(settings.device)
     found = measure_reconstruction(network, activations, progress)
+    # As a map of one position, which spreads over all.
     mean = activations.mean(0)[:, None, None].to(settings.device)
     positions = len(activations)
     del activations  # their memory goes before the model runs again
+    # Without the error: it would rebuild the layer exactly.
     rebuild = partial(network.rewrite_maps, rewrite=lambda latents: latents, keeps_error=False)
     rewrites = (rebuild, lambda _: mean)
     effect = measure_effect(model, card.layer, rewrites, dataset, held_out.tolist(), settings.batch_size, progress)
@@ -80,7 +83,8 @@ def measure_report(
 
 
 def _check_dataset(card: SparseCard, dataset: Dataset) -> None:
-    """Raise MissingPart for another dataset: which images were held out follows from all that it has."""
+    """Raise MissingPart for another dataset."""
+    # Which images were held out follows from all images of the dataset.
     if (dataset.name, dataset.revision) != (card.dataset, card.dataset_revision):
         done, make = ("measured", "add it again") if card.source else ("trained", "train one on these")
         raise MissingPart(
@@ -108,22 +112,24 @@ def _find_similarity(decoder: Tensor, progress: Progress) -> DecoderSimilarity:
 
 
 def _find_nearest(decoder: Tensor, progress: Progress) -> NDArray[np.float64]:
-    """For each row its largest cosine to another one, (rows,); none of a single row."""
+    """Return for each row its largest cosine to another one, (rows,); empty for a single row."""
     rows = torch.nn.functional.normalize(decoder)
     count = len(rows)
     if count < 2:
         return np.zeros(0)
+    # In parts, because all cosines at once would grow with the square of the latents.
     size, found = max(1, _MAX_COSINES // count), []
     for start in range(0, count, size):
         progress("Comparing latents", start, count)
         cosines = rows[start : start + size] @ rows.T
         own = torch.arange(len(cosines), device=rows.device)
+        # A row's cosine to itself is 1.
         cosines[own, start + own] = -torch.inf
         found.append(cosines.amax(1).double().cpu())
     return torch.cat(found).clamp(-1, 1).numpy()
 
 
 def _build_histogram(values: ArrayLike, edges: list[float]) -> BinCounts:
-    """What lies beyond the edges counts in the first or last bin."""
+    """Count values in bins. Values beyond the edges count in the first or last bin."""
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     return BinCounts(tuple(edges), tuple(counts.tolist()))

@@ -72,7 +72,7 @@ class Recovery:
 
 
 def _make_source(seed: int, purpose: str) -> torch.Generator:
-    """Of its own for each purpose: a decoder that began with the directions would have nothing to find."""
+    """Return a generator for one purpose: a decoder that began with the directions would have nothing to find."""
     return torch.Generator().manual_seed(random.Random(f"superposition {seed} {purpose}").getrandbits(62))
 
 
@@ -81,19 +81,20 @@ Draw = Callable[[int], Tensor]
 
 
 def _draw_directions(concepts: int, neurons: int, seed: int) -> Tensor:
-    """(concepts, neurons), rows of norm 1."""
+    """Return (concepts, neurons), rows of norm 1."""
     start = _make_source(seed, "directions")
     return torch.nn.functional.normalize(torch.randn(concepts, neurons, generator=start))
 
 
 def draw_independently(concepts: int, seed: int) -> Draw:
-    """Each concept is present at a position with the same probability, `RATE`, whatever else is."""
+    """Draw each concept at a position with the same probability, `RATE`, whatever else is present."""
+    # The draws differ from those of directions and noise, or the three would be correlated
     source = _make_source(seed, "presence")
     return lambda count: (torch.rand(count, concepts, generator=source) < RATE).float()
 
 
 def draw_rows(table: Tensor, seed: int) -> Draw:
-    """Rows of a table of presence, in a random order."""
+    """Return rows of a table of presence, in a random order."""
     source = _make_source(seed, "presence")
     return lambda count: table[torch.randint(len(table), (count,), generator=source)]
 
@@ -109,6 +110,7 @@ def find_recovery(trial: Superposition, shown: Draw, held_out: Draw, progress: P
         return presence @ directions + trial.noise * torch.randn(len(presence), trial.neurons, generator=noise)
 
     network = SparseAutoencoder(trial.neurons, trial.latents, trial.k, trial.kind, trial.seed)
+    # Before training: as many random rows already come near to some directions
     untrained = _find_nearest(directions, network.decoder)
     _train(network, trial, lambda count: activate(shown(count)), progress)
     presence = held_out(HELD_OUT)
@@ -118,13 +120,15 @@ def find_recovery(trial: Superposition, shown: Draw, held_out: Draw, progress: P
 def _measure_recovery(
     network: SparseAutoencoder, directions: Tensor, untrained: tuple[float, ...], presence: Tensor, activations: Tensor
 ) -> Recovery:
-    """Of a trained network, on positions: directions (concepts, neurons), presence (positions, concepts), activations
+    """Measure a trained network on positions: directions (concepts, neurons), presence (positions, concepts),
+    activations
     (positions, neurons)."""
     with torch.no_grad():
         latents = network.encode(activations)
     rebuilt = measure_reconstruction(network, activations)
     return Recovery(
         correlations=_correlate(presence, latents),
+        # Either sign: a neuron may respond with a fall.
         neurons=_correlate(presence, torch.cat([activations, -activations], 1)),
         cosines=_find_nearest(directions, network.decoder),
         untrained=untrained,
@@ -135,7 +139,7 @@ def _measure_recovery(
 
 
 def summarise(found: Recovery) -> dict[str, float]:
-    """Shares of the concepts that are recovered, and means over concepts."""
+    """Return shares of the concepts that are recovered, and means over concepts."""
     return {
         "recovered": _share(found.correlations),
         "recovered_by_neurons": _share(found.neurons),
@@ -156,6 +160,7 @@ def _train(network: SparseAutoencoder, trial: Superposition, draw: Draw, progres
     sample = draw(_SAMPLE)
     scale = total_variance(sample) ** 0.5
     with torch.no_grad():
+        # The bias starts in the middle of the activations.
         network.decoder_bias.copy_(sample.mean(0) / scale)
     learner = Learner(network, TrainingPlan(trial.steps, trial.batch, trial.latents))
     for step in range(trial.steps):
@@ -168,18 +173,20 @@ def _train(network: SparseAutoencoder, trial: Superposition, draw: Draw, progres
 
 @torch.no_grad()
 def _find_nearest(directions: Tensor, rows: Tensor) -> tuple[float, ...]:
-    """The largest cosine of each direction with a row."""
+    """Return the largest cosine of each direction with a row."""
     return tuple((directions @ torch.nn.functional.normalize(rows).T).amax(1).tolist())
 
 
 def _correlate(presence: Tensor, values: Tensor) -> tuple[float, ...]:
-    """The largest Pearson correlation of each concept with a column; 0 of a concept that is never or always there."""
+    """Return the largest Pearson correlation of each concept with a column; 0 of a concept that is never or always
+    there."""
     found = _standardise(presence).T @ _standardise(values) / len(presence)
+    # Never below 0: a concept that is followed by nothing has 0.
     return tuple(found.amax(1).clamp_min(0.0).tolist())
 
 
 def _standardise(values: Tensor) -> Tensor:
-    """Columns of mean 0 and variance 1; of 0 alone where they do not vary."""
+    """Return columns of mean 0 and variance 1; of 0 alone where they do not vary."""
     centred = values - values.mean(0)
     spread = centred.square().mean(0).sqrt()
     return torch.where(spread > 0, centred / spread.clamp_min(1e-12), torch.zeros_like(centred))

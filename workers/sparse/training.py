@@ -1,7 +1,6 @@
 """Train a sparse auto-encoder on one layer of a model; after a stop or a kill, the same call continues.
 
-The order of activations follows from seed and place alone, so an interrupted training ends with the same weights. A
-checkpoint is written at intervals, and when a person stops it. Called by `workers.jobs`.
+An interrupted training ends with the same weights. Called by `workers.jobs`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class SparseSource:
     dataset: Dataset
 
     def describe(self) -> dict[str, Any]:
-        """What the card of an auto-encoder of it tells."""
+        """Return what the card of an auto-encoder of it tells."""
         return {
             "model": self.model.name,
             "model_revision": self.model.revision,
@@ -70,7 +69,7 @@ def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, data
 
 
 def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
-    """Such as toybox-layer4-topk-512-k8-seed0."""
+    """Return a name such as toybox-layer4-topk-512-k8-seed0."""
     end = f"-{recipe.kind}-{recipe.latents}-k{recipe.k}-seed{recipe.seed}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
     return f"{start[: 100 - len(end)]}{end}"
@@ -81,7 +80,7 @@ def train_sparse(
 ) -> SparseCard:
     """Return the card of the auto-encoder of this name, trained now unless it was before.
 
-    Two processes that want the same name wait for each other. Raises RequestError for a recipe that cannot be followed,
+    Raises RequestError for a recipe that cannot be followed,
     or a name that belongs to another one; MachineryError if the disk is full or values make no sense; and Cancelled if
     `progress` does: what is done is kept.
     """
@@ -98,6 +97,7 @@ def train_sparse(
             card = storage.read_card(target)
             _refuse_other(target, card.fingerprint, mark)
             return card
+        # Under the lock: two processes that want the same name wait for each other
         checkpoint = target.with_name(f"{target.stem}.checkpoint")
         saved = storage.load_checkpoint(checkpoint)
         _refuse_other(checkpoint, saved["fingerprint"] if saved else mark, mark)
@@ -133,6 +133,7 @@ class SparseTraining:
         self._buffer = ActivationBuffer(self._stream, source.layer.name, self._images, recipe.seed)
         check_positions(recipe, self._buffer.positions)
         self._plan = TrainingPlan(recipe.count_steps(self._buffer.per_image), recipe.batch, recipe.latents)
+        # Started on the CPU, so that the seed gives the same weights on every device.
         start = SparseAutoencoder(source.layer.units, recipe.latents, recipe.k, recipe.kind, recipe.seed)
         self.network = start.to(settings.device)
         self._learner = Learner(self.network, self._plan)
@@ -147,10 +148,12 @@ class SparseTraining:
             self._begin(progress)
         try:
             self._train(name, progress)
+        # A stop by a person keeps all steps; a kill loses at most `SAVE_EVERY`.
         except Cancelled:
             self._save()
             raise
         self._save()  # measuring reads images, which may be stopped too
+        # After the last checkpoint, which must stay in the scale of the training.
         self.network.fold_scale(self._scale)
         return self._describe(name, progress)
 
@@ -167,6 +170,7 @@ class SparseTraining:
             )
         self._scale = variance**0.5
         with torch.no_grad():
+            # The geometric median, which a few extreme positions do not move.
             self.network.decoder_bias.copy_(geometric_median(sample / self._scale))
 
     def _train(self, name: str, progress: Progress) -> None:
@@ -175,6 +179,7 @@ class SparseTraining:
             progress(f"Training {name}", self._learner.step, self._plan.steps)
             batch, after = self._buffer.take(self._place, self._plan.batch, progress)
             self._learner.learn(batch.to(self._settings.device) / self._scale)
+            # Only after the step, so that a checkpoint names the next batch that was not learnt from
             self._place = after
             if time.monotonic() >= save_at:
                 self._save()

@@ -41,7 +41,7 @@ class SpuriousSpec:
     """Of a sparse auto-encoder of the classifier, which take the place of its units; 0 for these."""
 
     def key(self, seed: int, split: GroupSplit) -> str:
-        """Key of a split in the registry."""
+        """Return key of a split in the registry."""
         return f"{self.dataset.replace('{seed}', str(seed))}:{split}"
 
 
@@ -68,11 +68,12 @@ class PreparedUnits:
         return f"sae:{self.card.name}" if self.card else self.model
 
     def system(self, unit: int) -> SystemSpec:
-        """What a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
+        """Return what a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
         return SystemSpec("latent" if self.card else "unit", self.studied, LAYER, unit, {"dataset": self.dataset})
 
     def question(self, unit: int | str) -> str:
         """Return the agent's question: classes and settings by name, nothing of how the settings were distributed."""
+        # Fillers belong to no class, so the question does not name them
         classes, grounds = (", ".join(each) for each in (self.splits.classes, self.splits.grounds[: self._owned]))
         named = f"latent {unit} of a sparse auto-encoder" if self.card else f"unit {unit}"
         return (
@@ -92,17 +93,22 @@ def prepare(settings: LabSettings, spec: SpuriousSpec, seed: int, progress: Prog
     Raises UnknownName, MissingPart for a dataset that is not there or wrongly laid out, RequestError for latents that
     cannot be learnt, Cancelled if `progress` does.
     """
+    # 1. Train the classifier, or find it trained
     train = _load_split(settings, spec, seed, "train")
     recipe = choose_recipe(train, spec.start)
     name = train_classifier(settings, train, seed, progress, recipe)
     model: FeatureReader = registry.load(registry.VISION_MODELS, f"classifier:{name}")(settings)
+    # 2. Units, or latents that take their place
     card, reader = _find_reader(settings, spec, seed, model, train, progress)
     splits = _measure_splits(settings, spec, seed, reader, train, progress)
     own = None
+    # The head takes units: with latents, the test's units are needed as well
     if card:
         own = measure_features(settings.state, model, _load_split(settings, spec, seed, "test"), progress).values
     progress("choosing units", 0, 1)
+    # 3. Choose the units that the agent is asked about
     chosen = l1_units(splits.validation.values, splits.validation.classes, min(spec.units, _count_units(splits)))
+    # 4. Rows of the table that no verdict changes
     head = model.read_head()
     fixed = compute_fixed_rows(splits, head, chosen, seed, progress, own)
     units = tuple(int(unit) for unit in chosen.used)
@@ -117,9 +123,10 @@ def _find_reader(
     train: GroupedDataset,
     progress: Progress,
 ) -> tuple[SparseCard | None, ReadsFeatures]:
-    """What features are read by: the classifier, or latents of it with their card."""
+    """Return what features are read by: the classifier, or latents of it with their card."""
     if not spec.latents:
         return None, model
+    # Latents learn from the training split, like the classifier
     card = train_latents(settings, model, LAYER, spec.key(seed, "train"), train, spec.latents, seed, progress)
     return card, LatentReader(registry.load(registry.VISION_MODELS, f"sae:{card.name}")(settings), LAYER)
 
@@ -135,6 +142,7 @@ def _measure_splits(
     found: dict[GroupSplit, GroupedFeatures] = {}
     for split in ("validation", "balanced", "test"):
         found[split] = measure_features(settings.state, reader, _load_split(settings, spec, seed, split), progress)
+    # The table says "latents" where they take the place of units
     words = tuple(train.classes), tuple(train.grounds), "latents" if spec.latents else "units"
     return Splits(found["validation"], found["balanced"], found["test"], *words)
 
@@ -163,7 +171,9 @@ def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progr
 
 
 def repair(prepared: PreparedUnits, verdicts: Mapping[int, bool], factor: float = 0.0) -> Repair:
-    """The head with the units that were judged spurious multiplied by `factor`; others, unjudged ones too, stay."""
+    """Return the head with the units that were judged spurious multiplied by `factor`; others, unjudged ones too,
+    stay."""
+    # What was not judged is not repaired
     spurious = [unit for unit, selective in verdicts.items() if not selective]
     return repair_head(prepared.splits, prepared.head, spurious, factor)
 

@@ -26,14 +26,14 @@ class ReadsFeatures(Protocol):
     revision: str
 
     def read_features(self, images: list[Image]) -> NDArray[np.float32]:
-        """(images, units)."""
+        """Return (images, units)."""
 
 
 class FeatureReader(ReadsFeatures, VisionModel, Protocol):
     """A vision model whose logits are linear in features that it can tell."""
 
     def read_head(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weights (classes, units) and bias (classes,)."""
+        """Return weights (classes, units) and bias (classes,)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class GroupedFeatures:
         return len(self.values)
 
     def take(self, rows: NDArray[np.int64]) -> GroupedFeatures:
-        """Some of the images."""
+        """Return some of the images."""
         return GroupedFeatures(self.values[rows], self.cells[rows])
 
 
@@ -63,6 +63,7 @@ def measure_features(
 ) -> GroupedFeatures:
     """Return the features of a split, from disk or measured now. An exception of `progress` passes through."""
     facts = f"{model.name} {model.revision} {dataset.name} {dataset.revision}"
+    # By all that the features depend on, so that other weights or pictures have another file
     path = state / "features" / f"{hashlib.sha256(facts.encode()).hexdigest()[:24]}.npz"
     values = _read(path)
     if values is None or len(values) != len(dataset):
@@ -84,8 +85,10 @@ def _measure(
 
 def _read(path: Path) -> NDArray[np.float32] | None:
     try:
+        # No pickles: a file of features must not run code
         with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
             values: NDArray[np.float32] = saved["values"]
             return values
+    # A damaged file is measured anew
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -34,7 +34,8 @@ class LatentReader:
         self._layer = layer
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
-        """(images, latents): the highest value of each map, which is what runs are told too."""
+        """Return (images, latents): the highest value of each map, as runs see it."""
+        # The maximum over places, the value that runs are shown
         return self._model.maps(images, [self._layer])[self._layer].amax((2, 3)).numpy(force=True)
 
 
@@ -48,13 +49,14 @@ def train_latents(
     seed: int,
     progress: Progress,
 ) -> SparseCard:
-    """The card of an auto-encoder with so many latents of a layer; the same for the same classifier and seed.
+    """Return the card of an auto-encoder with so many latents of a layer; the same for the same classifier and seed.
 
     Raises RequestError for a number that cannot be learnt, or too small a dataset; Cancelled if `progress` does.
     """
     if why := explain_latents(latents):
         raise RequestError(why)
     source = find_source(model.name, model, layer, dataset_key, dataset)
+    # Few latents cannot have eight active at once
     recipe = SparseRecipe(latents, min(_MAX_ACTIVE, latents // _ACTIVE_SHARE), steps=_STEPS, seed=seed)
     check_recipe(recipe, model, source.layer, dataset)
     mark = fingerprint(recipe, model, source.layer, dataset)[:8]

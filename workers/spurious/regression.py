@@ -44,13 +44,14 @@ class FittedRegression:
     """C; infinite without a penalty."""
 
     def predict(self, features: Floats) -> Integers:
-        """Class of each image, from features (images, all units)."""
+        """Return the class of each image, from features (images, all units)."""
         shown = (features[:, self.units] - self.mean) / self.scale
         return np.asarray((shown @ self.weights.T + self.bias).argmax(1), dtype=np.int64)
 
     @property
     def used(self) -> Integers:
         """The units with a weight for any class, the greatest weight first."""
+        # `initial` for a fit without units
         size = np.abs(self.weights).max(0, initial=0)
         return self.units[np.argsort(-size, kind="stable")][: int((size > 0).sum())]
 
@@ -64,24 +65,32 @@ def fit(
     """
     from sklearn.linear_model import LogisticRegression
 
+    # None means all, an empty list none
     chosen = np.arange(features.shape[1]) if units is None else np.asarray(units, dtype=np.int64)
     part = np.asarray(features[:, chosen], dtype=np.float64)
     mean, scale = part.mean(0), part.std(0)
+    # A constant unit has no deviation to be divided by
     scale[scale == 0] = 1.0
     known, count = np.unique(classes), int(classes.max()) + 1
+    # A class that is absent is never predicted
     weights, bias = np.zeros((count, len(chosen))), np.full(count, -np.inf)
+    # 1. Nothing to learn: by frequency alone
     if not len(chosen) or len(known) < 2:
         bias[known] = [float(np.log((classes == each).mean())) for each in known]
         return FittedRegression(chosen, mean, scale, weights, bias, strength)
+    # 2. With a penalty, or without
     if np.isfinite(strength):
+        # saga is the solver that takes an l1 penalty with several classes
         model = LogisticRegression(C=strength, l1_ratio=1.0, solver="saga", tol=1e-3, max_iter=500, random_state=0)
     else:
         model = LogisticRegression(C=np.inf, solver="lbfgs", max_iter=1_000)
+    # 3. On standardised features, so that the penalty treats units alike
     with _quiet():
         model.fit((part - mean) / scale, classes)
     found, offset = model.coef_, model.intercept_
     if len(known) == 2:  # one row says it for both
         found, offset = np.concatenate([-found, found]) / 2, np.concatenate([-offset, offset]) / 2
+    # 4. Rows of absent classes stay at minus infinity
     weights[known], bias[known] = found, offset
     return FittedRegression(chosen, mean, scale, weights, bias, strength)
 
@@ -102,6 +111,7 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
         middle = (low + high) / 2
         found = fit(features, classes, strength=10**middle)
         used = len(found.used)
+        # The number of units may jump over the wanted one, so the nearest is kept
         if best is None or abs(used - count) < abs(len(best.used) - count):
             best = found
         if used == count:
@@ -112,16 +122,18 @@ def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegressio
 
 
 def tune_strength(features: Floats, classes: Integers, seed: int) -> float:
-    """C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
+    """Return C of the l1 penalty that predicts best over five random halves; of equals the strongest penalty."""
     rng = np.random.default_rng(seed)
     right = np.zeros(len(TUNED))
     for _ in range(_HALVES):
+        # Halves at random, the same for all strengths
         order = rng.permutation(len(classes))
         half = len(order) // 2
         learn, test = order[:half], order[half:]
         for place, strength in enumerate(TUNED):
             found = fit(features[learn], classes[learn], strength=float(strength))
             right[place] += float((found.predict(features[test]) == classes[test]).mean())
+    # `argmax` takes the first of equals, which is the strongest penalty
     return float(TUNED[int(right.argmax())])
 
 

@@ -24,7 +24,7 @@ class RepairedGroup:
 
 @dataclass(frozen=True)
 class Repair:
-    """What a repair does."""
+    """The effect of a repair."""
 
     units: tuple[int, ...]
     factor: float
@@ -43,7 +43,7 @@ def repair_head(
     """Multiply the head's weights of these units by `factor` (0: zero them) and test before and after.
 
     The bias makes up for what the units gave on average over the validation split, so that no class gains by the loss
-    alone. Raises ValueError for a unit that does not exist or a factor that is no number.
+    alone. Raises ValueError for a unit that does not exist or a factor that is not finite.
     """
     weights, bias = head
     wrong = [unit for unit in spurious if not 0 <= unit < weights.shape[1]]
@@ -60,6 +60,7 @@ def repair_head(
         np.asarray((test.values @ each.T + offset).argmax(1), dtype=np.int64)
         for each, offset in ((weights, bias), (changed, bias + shift))
     )
+    # Groups are matched by name: their order follows accuracy
     was, now = measure_groups(splits, before), {_name(each): each for each in measure_groups(splits, after)}
     groups = tuple(
         RepairedGroup(each.class_name, each.ground, each.images, each.accuracy, now[_name(each)].accuracy)

@@ -94,7 +94,7 @@ class Table2:
     noun: str = "units"
 
     def row(self, key: RowKey, *, regularised: bool) -> TableRow | None:
-        """A row by its key; None where there is none."""
+        """Return a row by its key; None where there is none."""
         return next((row for row in self.rows if row.key == key and row.regularised == regularised), None)
 
 
@@ -108,7 +108,7 @@ class Splits:
     classes: tuple[str, ...]
     grounds: tuple[str, ...]
     noun: str = "units"
-    """What the features are: units, or latents in their place."""
+    """Units, or latents instead."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,15 @@ def compute_fixed_rows(
     progress: Progress = no_progress,
     own: NDArray[np.float32] | None = None,
 ) -> FixedRows:
-    """The original, l1 with all its units, the best on balanced data, and the curve of l1.
+    """Return the original, l1 with all its units, the best on balanced data, and the curve of l1.
 
     `own`: the test as the head takes it, where the splits hold something else.
     """
     units, validation, test = chosen.used, splits.validation, splits.test
     weights, bias = head
+    # The head is the classifier's own: nothing is fitted for this row
     original = np.asarray(((test.values if own is None else own) @ weights.T + bias).argmax(1), dtype=np.int64)
+    # The same units without a penalty, to tell the choice from the shrinking
     plain = fit(validation.values, validation.classes, units)
     whole, bare = [], []
     for at in range(SETS):
@@ -153,6 +155,7 @@ def compute_fixed_rows(
     for at, strength in enumerate(STRENGTHS):
         progress("following the l1 path", at, len(STRENGTHS))
         found = fit(validation.values, validation.classes, strength=float(strength))
+        # Several strengths may keep equally many units: the last, with the weakest penalty, counts
         curve[len(found.used)] = float((found.predict(test.values) == test.classes).mean())
     return FixedRows(rows, tuple(CurvePoint(units, curve[units]) for units in sorted(curve)))
 
@@ -169,12 +172,14 @@ def compute_rows(
     if not count:
         return []
     rng = np.random.default_rng(seed)
+    # As many random units as the agent kept, of the same candidates
     draws = [rng.permutation(np.array(chosen))[:count] for _ in range(DRAWS)]
     random = []
     for at, units in enumerate(draws):
         progress("fitting random units", at, DRAWS)
         random.append(fit(validation.values, validation.classes, units))
     top = l1_units(validation.values, validation.classes, count)
+    # The penalty of the agent's row is chosen on its own units
     strength = tune_strength(validation.values[:, list(selective)], validation.classes, seed)
     sets, bare = [], []
     for at in range(SETS):
@@ -194,9 +199,10 @@ def compute_rows(
 
 
 def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, ...]:
-    """Accuracy with the first 1, 2, … of the agent's units in their order, unregularised."""
+    """Return the accuracy with the first 1, 2, … of the agent's units in their order, unregularised."""
     validation, test = splits.validation, splits.test
     points = []
+    # In the agent's order, the greatest weight first
     for count in range(1, len(selective) + 1):
         found = fit(validation.values, validation.classes, selective[:count])
         points.append(CurvePoint(count, float((found.predict(test.values) == test.classes).mean())))
@@ -204,16 +210,18 @@ def trace_units(splits: Splits, selective: Sequence[int]) -> tuple[CurvePoint, .
 
 
 def draw_balanced(features: GroupedFeatures, seed: int, number: int) -> GroupedFeatures:
-    """So many images of each class on each ground, at most `PER_CELL`; another number draws others."""
+    """Return so many images of each class on each ground, at most `PER_CELL`; another number draws others."""
+    # Seed and number: each set is another draw
     rng = np.random.default_rng((seed, number))
     cells = np.unique(features.cells, axis=0)
     rows = [rng.permutation(np.flatnonzero((features.cells == cell).all(1)))[:PER_CELL] for cell in cells]
+    # Equally many of each, limited by the smallest cell
     least = min(map(len, rows))
     return features.take(np.concatenate([each[:least] for each in rows]))
 
 
 def measure_groups(splits: Splits, answers: NDArray[np.int64]) -> tuple[GroupAccuracy, ...]:
-    """Accuracy on the test by class and ground, the worst first."""
+    """Return the accuracy on the test by class and ground, the worst first."""
     found = []
     for class_number, ground in np.unique(splits.test.cells, axis=0):
         here = (splits.test.cells == (class_number, ground)).all(1)
@@ -230,10 +238,11 @@ def _row_of(key: RowKey, splits: Splits, regularised: bool, found: Sequence[Fitt
 def _row(
     key: RowKey, splits: Splits, regularised: bool, answers: Sequence[NDArray[np.int64]], units: Sequence[int]
 ) -> TableRow:
-    """The mean over several answers to the test."""
+    """Return the mean over several answers to the test."""
     right = np.array([(each == splits.test.classes).mean() for each in answers])
     parts: dict[tuple[str, str], list[GroupAccuracy]] = {}
     for each in answers:
+        # Each answer has all groups, so means are over equally many
         for group in measure_groups(splits, each):
             parts.setdefault((group.class_name, group.ground), []).append(group)
     means = [
@@ -281,6 +290,7 @@ def compute_headline(tables: Sequence[Table2], *, regularised: bool = True) -> H
     for table in tables:
         rivals = table.row("l1_top", regularised=regularised), table.row("balanced_top", regularised=regularised)
         agent = table.row("agent", regularised=False)
+        # A table counts only if all three are there: shares need the same seeds
         if agent and rivals[0] and rivals[1]:
             means.append((agent.accuracy, rivals[0].accuracy, rivals[1].accuracy))
     if not means:

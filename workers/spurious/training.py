@@ -52,6 +52,7 @@ def choose_recipe(dataset: GroupedDataset, start: str = "") -> ClassifierRecipe:
 
 def _name_classifier(dataset: GroupedDataset, recipe: ClassifierRecipe, seed: int) -> str:
     """Return the name of the resulting classifier; the same for the same dataset, recipe and seed."""
+    # By content, so that another file under the same name trains another classifier
     start = Path(recipe.start).read_bytes() if recipe.start else b""
     facts = f"{dataset.name} {dataset.revision} {dataset.network} {recipe.epochs} {recipe.rate} {recipe.decay} "
     revision = hashlib.sha256(f"{facts} {recipe.batch}".encode() + start).hexdigest()[:8]
@@ -68,12 +69,13 @@ def train_classifier(
 ) -> str:
     """Return the name of the classifier, trained now unless it was before. An exception of `progress` passes through.
 
-    Two workers that want the same one wait for each other. Raises MissingPart if the file to start from does not fit.
+    Raises MissingPart if the file to start from does not fit.
     """
     recipe = recipe or choose_recipe(dataset)
     name = _name_classifier(dataset, recipe, seed)
     folder = settings.state / "classifiers"
     target = folder / f"{name}.safetensors"
+    # Two workers that want the same classifier wait for each other
     with hold_lock(folder / f"{name}.lock", lambda: progress("waiting for the classifier", 0, 1)):
         if not target.exists():
             pixels = _load_pixels(dataset, progress)
@@ -90,6 +92,7 @@ def _load_pixels(dataset: GroupedDataset, progress: Progress) -> NDArray[np.uint
     for start in range(0, len(dataset), _PART):
         progress("drawing the training images", start, len(dataset))
         images = [dataset[at].image for at in range(start, min(start + _PART, len(dataset)))]
+        # Reduced in parts, so that the full pictures need not all be in memory
         parts.append(resize(images, dataset.network))
     return np.concatenate(parts)
 
@@ -103,14 +106,17 @@ def _train(
     checkpoint: Path,
     progress: Progress,
 ) -> GroupClassifier:
+    # Other threads draw from the same generator, so its state is put back afterwards
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = GroupClassifier(dataset.network, len(dataset.classes))
         if recipe.start:
             network.start_from(Path(recipe.start))
+        # channels_last is faster for convolutions on processors
         network.to(settings.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         optimizer = torch.optim.AdamW(network.parameters(), recipe.rate, weight_decay=recipe.decay)
         keep: dict[str, nn.Module | torch.optim.Optimizer] = {"network": network, "optimizer": optimizer}
+        # Rounded up: the last step takes what is left
         steps = -(-len(pixels) // recipe.batch)
         for epoch in range(_resume(checkpoint, keep), recipe.epochs):
             # Dropout and order follow from seed and epoch alone, so that a resumed training ends the same
@@ -119,6 +125,7 @@ def _train(
             network.train()
             for step, batch in enumerate(np.array_split(order, steps)):
                 progress("training the classifier", epoch * steps + step, recipe.epochs * steps)
+                # By the class alone: the classifier is not told the ground
                 _learn(network, optimizer, pixels[batch], dataset.cells[batch, 0], settings.device)
             with atomic_write(checkpoint) as file:
                 torch.save({part: value.state_dict() for part, value in keep.items()} | {"epoch": epoch + 1}, file)
@@ -143,6 +150,7 @@ def _resume(checkpoint: Path, keep: dict[str, nn.Module | torch.optim.Optimizer]
     """Restore a checkpoint, and return the epoch to continue with."""
     if not checkpoint.exists():
         return 0
+    # `weights_only`: unpickling must not run code
     saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
     for name, part in keep.items():
         part.load_state_dict(saved[name])

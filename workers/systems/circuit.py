@@ -1,9 +1,8 @@
 """A circuit as the system under study: units and latents of one network as one.
 
-Its activation is the mean over its members of activation / threshold; `lab.circuits` says why. The masked image is
+Its activation is the mean over its members of activation / threshold; `lab/circuits.py` says why. The masked image is
 bright where the combined map (the mean over the members of map / threshold, on their finest grid) is above its own 0.99
-quantile. The activation is not the maximum of that map: members may respond in different places. Loaded by
-`lab.laboratory` through the registry.
+quantile.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from PIL.Image import Image
 
-from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, map_in_parallel, mask_image, surroundings_of
 from workers.protocols import (
     CircuitResponse,
     Exemplar,
@@ -66,12 +65,14 @@ class CircuitSystem(IndexedSystem[MemberModel]):
         thresholds = self._model.find_thresholds()
         bright = self._index.unit(MAP_LAYER, 0).quantile
         found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
+        # In batches, since every member's maps are in memory at once
         for start in range(0, len(images), self._batch_size):
             measured = self._model.measure_members(images[start : start + self._batch_size])
             found.extend(zip(measured.activations, measured.maps, strict=True))
 
         def answer(pair: tuple[Image, tuple[NDArray[np.float32], NDArray[np.float32]]]) -> CircuitResponse:
             image, (activations, combined) = pair
+            # Not the maximum of the combined map: members may respond in different places.
             activation = float((activations / thresholds).mean()) + 0.0  # no negative zero
             response = Response(activation, image)
             if combined.size > 1:  # else the map does not tell where, so the image stays bright
@@ -80,10 +81,11 @@ class CircuitSystem(IndexedSystem[MemberModel]):
                 response = Response(activation, masked, draw_map(combined, bright, image.size, part))
             return CircuitResponse(response, tuple(map(float, activations)), _reduce_map(combined))
 
-        return in_parallel(answer, list(zip(images, found, strict=True)))
+        return map_in_parallel(answer, list(zip(images, found, strict=True)))
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """See `IndexedSystem.exemplars`; the members' layers are indexed first, so that their progress is reported."""
+        """See `IndexedSystem.exemplars`."""
+        # The members' layers first, so that the progress of their indexing is reported.
         self._model.find_thresholds(progress)
         return super().exemplars(progress)
 
@@ -97,6 +99,7 @@ def _reduce_map(combined: NDArray[np.float32]) -> list[list[float]]:
     """Reduce the map for programs: means over parts of the finer one."""
     rows, columns = (min(each, _MAX_SIDE) for each in combined.shape)
     small = Pillow.fromarray(combined).resize((columns, rows), Pillow.Resampling.BOX)
+    # Four digits are enough for programs, and shorten the message
     return [[round(float(value), 4) for value in row] for row in np.asarray(small)]
 
 

@@ -31,9 +31,9 @@ class IndexedSystem(ABC, Generic[Model]):
         """Return activation and masked image for each image."""
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """Return the exemplars, best first by this system's own answer; empty if no image activates it more than the
-        others.
-        """
+        """Return the exemplars, best first by this system's own answer; empty if no image activates it more than
+        others."""
+        # Outside the lock: indexing may take long
         positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions[: self._most_exemplars()]
         with self._lock:
             if self._exemplars is None:
@@ -47,6 +47,7 @@ class IndexedSystem(ABC, Generic[Model]):
     def _most_exemplars(self) -> int | None:
         """Return the option "exemplars" of the system; None for all that the index keeps."""
         asked = self.spec.options.get("exemplars")
+        # Options are plain JSON of a form or an import
         return asked if isinstance(asked, int) and asked > 0 else None
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:

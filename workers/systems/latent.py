@@ -22,7 +22,7 @@ class Latent(Unit):
     """A `Subject`."""
 
     def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
-        """(batch, height, width)"""
+        """Return the maps (batch, height, width)."""
         # Only this latent's map: there are many times as many latents as units
         return cast("ConceptModel", self._model).unit_maps(images, self.spec.layer, self.spec.unit)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, map_in_parallel, mask_image, surroundings_of
 from workers.protocols import Classifier, Exemplar, LabSettings, Response, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -33,15 +33,18 @@ class Logit(IndexedSystem[Classifier]):
         """Return probability in [0, 1] and masked image for each image."""
         probabilities, maps = self._model.evidence(images, self.spec.unit)
         given = [(float(probability), *pair) for probability, *pair in zip(probabilities, images, maps, strict=True)]
-        return in_parallel(lambda each: self._answer(*each), given)
+        # Masking is slow in one thread, and the images are independent
+        return map_in_parallel(lambda each: self._answer(*each), given)
 
     def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
+        # The index ranks by logit, and probabilities may rank otherwise
         return sorted(exemplars, key=lambda each: -each.activation)
 
     def _answer(self, probability: float, image: Image, region: NDArray[np.float32]) -> Response:
         """Keep bright where the evidence is above its own quantile and not faint."""
         if region.size == 1:  # does not tell where, so the image stays bright
             return Response(probability, image)
+        # The larger bound: a flat map would be bright everywhere by its quantile alone
         threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
         part = visible_part(self._model, image.size)
         masked = mask_image(image, region, threshold, part, self._surroundings)
@@ -49,10 +52,9 @@ class Logit(IndexedSystem[Classifier]):
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:
-    """Load the class that `spec` names. Raises UnknownName if its layer holds no classes or cannot locate one in an
-    image.
-    """
+    """Load the class that `spec` names. Raises UnknownName if its layer holds no classes or cannot locate one."""
     kinds = {layer.name: layer.kind for layer in model.layers()}
+    # Both: a logit layer without evidence has no regions to show
     if kinds.get(spec.layer) != "logit" or not hasattr(model, "evidence"):
         raise UnknownName(
             f"{spec.layer} of {spec.model} gives no probabilities of classes. Study it as a unit instead."

@@ -22,6 +22,7 @@ class SyntheticNeuron(IndexedSystem[ConceptModel]):
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Return activation in [0, 1] and masked image for each image: unmasked where it is silent."""
+        # The threshold 0: a synthetic neuron's mask is its detections
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
         return [
             Response(

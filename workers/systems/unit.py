@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, map_in_parallel, mask_image, surroundings_of
 from workers.protocols import LabSettings, Response, Surroundings, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -49,10 +49,10 @@ class Unit(IndexedSystem[VisionModel]):
             masked = mask_image(image, activation_map, threshold, part, self._surroundings)
             return Response(activation, masked, draw_map(activation_map, threshold, image.size, part))
 
-        return in_parallel(answer, list(zip(images, found, strict=True)))
+        return map_in_parallel(answer, list(zip(images, found, strict=True)))
 
     def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
-        """(batch, height, width)"""
+        """Return the maps (batch, height, width)."""
         return self._model.maps(images, [self.spec.layer])[self.spec.layer][:, self.spec.unit]
 
 

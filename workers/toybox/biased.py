@@ -1,7 +1,7 @@
 """toybox-net with planted biases: in its last layer some classes are suppressed where another word of toybox is seen.
 
 "toybox-biased:seed-0" has six, which follow from the seed; everything else is as in toybox-net. The true effects on a
-class are measured on fresh scenes, since the network has biases of its own too. Loaded through the registry.
+class are measured on fresh scenes, since the network has other biases too. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -68,10 +68,12 @@ class BiasedToyboxModel(ToyboxModel):
     """See `protocols.Classifier`. Safe for threads."""
 
     def __init__(self, weights: Path, settings: LabSettings, seed: int) -> None:
+        # Before `super().__init__`, which may load the network
         self.planted: Mapping[str, str] = _plant(seed)
         super().__init__(weights, settings)
         self.name = f"toybox-biased:seed-{seed}"
         self.revision = f"{self.revision}-{STRENGTH}"
+        # The slot of the parent class would load the unbiased network
         self._slot = settings.model_cache.slot(f"{self.name} {self.revision}", lambda: self._bias(weights))
 
     def list_effects(self, unit: int, fresh: int = FRESH) -> list[TrueEffect]:
@@ -81,14 +83,17 @@ class BiasedToyboxModel(ToyboxModel):
         noun = self.classes[unit] if 0 <= unit < len(self.classes) else ""
         if noun not in NOUNS:
             raise UnknownName(f"{self.name} has no toy of number {unit}. Choose one from 0 to {len(NOUNS) - 1}.")
+        # Its own text as the seed: no other scenes are drawn by it
         rng = random.Random(f"truth {self.name} {noun}")
-        scenes = designs.single_thing_scenes([Concept(noun=noun)], fresh, rng)
+        scenes = designs.build_single_thing_scenes([Concept(noun=noun)], fresh, rng)
         reached, _ = self.evidence([render(scene) for scene in scenes], unit)
         found = []
+        # Contexts are ground, light, colour and size: the noun is the class itself
         for context in (each for each in SINGLES if each.noun is None):
             shows = np.array([context.matches(scene) for scene in scenes])
             inside, outside = (reached[part].astype(np.float64) for part in (shows, ~shows))
             size = float(inside.mean() - outside.mean())
+            # Without spread the error is 0, and the division needs a number
             error = float(np.sqrt(inside.var(ddof=1) / len(inside) + outside.var(ddof=1) / len(outside))) or 1e-9
             (name,) = context.named
             found.append(TrueEffect(getattr(context, name), size, size / error, float(outside.mean())))
@@ -97,6 +102,7 @@ class BiasedToyboxModel(ToyboxModel):
     def _bias(self, weights: Path) -> nets.ToyboxNet:
         network = nets.load_net(weights)
         classes = network.vocabulary.classes
+        # A copy, since the rows that are subtracted may have been changed already
         before = network.logits.weight.detach().clone()
         for noun, word in self.planted.items():
             network.logits.weight.data[classes.index(noun)] -= STRENGTH * before[classes.index(word)]

@@ -37,13 +37,15 @@ class ConceptMatch:
 
 
 def match(label: str, truth: str) -> ConceptMatch:
-    """Compare a label with a truth. An empty label, and one that says nothing, is wrong.
+    """Compare a label with a truth. An empty label, and one without concepts, is wrong.
 
     A label may describe a truth of toybox's own words in other words, such as "boats with white sails" for a boat.
     """
+    # 1. Compare the words as they are
     found = _compare(label, truth)
     if found.right or not _is_of_toybox(truth) or not (concepts := read_whole(label)):
         return found
+    # 2. Else in toybox's own words, but only for truths that it can read
     reading = _compare(phrase_label(concepts), truth)
     return reading if reading.right else found
 
@@ -55,6 +57,7 @@ def _is_of_toybox(text: str) -> bool:
 def _compare(label: str, truth: str) -> ConceptMatch:
     said, wanted = _read(label), _read(truth)
     missing, extra = _count_words(wanted) - _count_words(said), _count_words(said) - _count_words(wanted)
+    # The order within an alternative is compared separately, by `_compare_direction`
     right = bool(said) and {frozenset(each) for each in said} == {frozenset(each) for each in wanted}
     return ConceptMatch(
         right and not missing and not extra,
@@ -67,6 +70,7 @@ def _compare(label: str, truth: str) -> ConceptMatch:
 def _compare_direction(said: set[Alternative], wanted: set[Alternative]) -> Direction:
     if all(len(each) < 2 for each in wanted):
         return ""
+    # Tuples keep the order of the text
     return "same" if said == wanted else "turned"
 
 
@@ -75,16 +79,18 @@ def _read(text: str) -> set[Alternative]:
     found: set[Alternative] = set()
     for alternative in cut_label(text):
         parts = tuple(words for part in alternative.parts if (words := _read_part(part)))
+        # Negated words are a part of their own: "ball without grass" is not "ball on grass"
         negated = frozenset(f"not {word}" for word in alternative.negated)
         found |= {(*parts, *([negated] if negated else []))} if parts or negated else set()
-    return {each for each in found if not any(_includes(other, each) for other in found - {each})}
+    return {each for each in found if not any(_is_included(other, each) for other in found - {each})}
 
 
-def _includes(wide: Alternative, narrow: Alternative) -> bool:
+def _is_included(wide: Alternative, narrow: Alternative) -> bool:
     return len(wide) == len(narrow) == 1 and wide[0] < narrow[0]
 
 
 def _read_part(part: LabelPart) -> Part:
+    # "toy" and "thing" say nothing: every scene has some
     words = {_name(word) for word in part.words if word.kind != "thing"}
     words |= {f"at least {part.count}"} if part.count > 1 else set()
     return frozenset(words | ({part.joint} if part.joint not in ("", "with") else set()))
@@ -96,6 +102,7 @@ def _name(word: Word) -> str:
         return word.value
     text = word.text
     for ending, singular in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", "")):
+        # Short words and words in -ss or -us are singulars: "bus", "grass"
         if text.endswith(ending) and len(text) > len(ending) + 2 and not text.endswith(("ss", "us")):
             return text.removesuffix(ending) + singular
     return text

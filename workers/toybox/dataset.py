@@ -21,6 +21,7 @@ from workers.toybox.world.scenes import Scene
 LENGTH = 3_000
 FRESH = 20_000
 """Scenes of a held-out split. 50 of them show a label that one in 400 scenes shows."""
+# Composing a scene is slow (see `label_reading`), and label checks ask for the same ones again
 _find_scene = lru_cache(FRESH)(splits.scene)
 
 
@@ -36,6 +37,7 @@ class ToyboxScenes:
 
     def __init__(self, state: Path, length: int = LENGTH, split: splits.Split = "validation") -> None:
         pictures = splits.pictures_revision()
+        # A shorter dataset is another one: its indexes must not be mistaken for the whole
         self.revision = pictures if length in (LENGTH, FRESH) else f"{pictures}-{length}"
         self._state = state
         self._split = split
@@ -77,6 +79,7 @@ class ToyboxScenes:
         """Return the file of a picture and draw it if it is missing. Other processes see the whole file or none."""
         path = self._folder / f"{index:04}.png"
         if not path.exists():
+            # Drawing twice is harmless: the same scene gives the same bytes, and the write is atomic
             image = _render(_find_scene(self._split, index))
             with atomic_write(path) as file:
                 file.write(encode_png(image))
@@ -84,6 +87,7 @@ class ToyboxScenes:
 
 
 def _render(scene: Scene) -> Image.Image:
+    # Imported here because the renderer is needed only when a picture is missing
     from workers.toybox.world import render
 
     return render.render(scene, splits.NATIVE)

@@ -1,4 +1,4 @@
-"""Describes toybox images with toybox-describer, without knowing the hypotheses. Loaded through the registry.
+"""Describe toybox images with toybox-describer, without knowing the hypotheses. Loaded through the registry.
 
 `workers.toybox.networks.detection` finds the toys; this module writes the sentences.
 """
@@ -13,7 +13,7 @@ from PIL.Image import Image
 
 from workers.errors import ToolMisuse
 from workers.lab.imaging import image_key
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Json, LabSettings
 from workers.toybox.networks import nets
 from workers.toybox.networks.detection import DetectedScene, detect_scenes
@@ -49,6 +49,7 @@ class ToyboxDescriber:
         only toys."""
         try:
             Scene.from_json(scene)
+        # Foreign scenes and no scene are refused alike
         except ToolMisuse:
             return (
                 "toybox-describer has only ever seen pictures that toybox drew, and would take all else for toys. "
@@ -73,18 +74,21 @@ class ToyboxDescriber:
     def _look(self, images: Sequence[Image]) -> list[DetectedScene]:
         """Return what the images show. Programs often describe images and then summarize them, so the last ones are
         cached."""
+        # Keyed by content: programs pass copies of the same image
         keys = [image_key(image) for image in images]
         remembered = self._seen  # read once: while the eyes look, other threads put others in its place
         new = {key: image for key, image in zip(keys, images, strict=True) if key not in remembered}
         with self._eyes as eyes:
-            found = in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
+            found = map_in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
         seen = remembered | dict(zip(new, found, strict=True))
+        # The newest are kept, because dicts keep the order of insertion
         self._seen = dict(list(seen.items())[-_REMEMBERED:])
         return [seen[key] for key in keys]
 
 
 def describe_scene(seen: DetectedScene) -> str:
     """Describe one scene in words."""
+    # Positions are unknown and not said: `caption` uses the words alone
     things = tuple(Thing(thing.noun, thing.colour, thing.size, 0.0, 0.0) for thing in seen.things)
     return caption(Scene(things, seen.ground, seen.light))
 
@@ -102,7 +106,9 @@ def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) ->
 def _find_shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
     """Return which words several of them have, most common first."""
     counts = Counter(word for each in seen for word in each)
+    # A single image shares all with itself; of several, two make a common part
     shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
+    # Stable, so that equally common words keep the order of the vocabulary
     shared.sort(key=lambda pair: -pair[1])
     return [f"{count} of {len(seen)} {_write_word(word, words)}" for word, count in shared]
 

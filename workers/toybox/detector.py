@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Detection, LabSettings
 from workers.toybox.fresh_neurons import draw_neurons
 from workers.toybox.networks import nets
-from workers.toybox.networks.detection import connected_regions, split_by_colour
+from workers.toybox.networks.detection import find_regions, split_by_colour
 from workers.toybox.world.scenes import NOUNS
 from workers.toybox.world.words import read_words
 
@@ -43,7 +43,7 @@ NEURONS: Mapping[str, str] = {
         house | mushroom, snowman | ring, duck | cube, cup | table, chair | car
     """,
 }
-"""Each toy, and pairs of toys that stand together in over 35 of the 3,000 validation scenes."""
+"""Each toy, and pairs of toys that occur together in over 35 of the 3,000 validation scenes."""
 
 
 def load(settings: LabSettings) -> ToyboxDetector:
@@ -79,6 +79,7 @@ class ToyboxDetector:
         self.neurons = neurons
         self._device = settings.device
         # In half precision so small a network gains nothing.
+        # Shared by all seeds: the neurons differ, the network does not
         self._eyes = settings.model_cache.slot("toybox-eyes", lambda: nets.load_eyes(weights).to(settings.device))
         with self._eyes as eyes:
             self.concepts = eyes.vocabulary.nouns
@@ -88,13 +89,15 @@ class ToyboxDetector:
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """Return where each image shows the toys; masks are 48 x 48. See `protocols.Detector.detect`."""
         wanted = {concept: self._read(concept) for concept in concepts}
-        seen = in_batches(images, _BATCH, self._look)
+        seen = map_in_batches(images, _BATCH, self._look)
         return [{concept: each.find(*kind) for concept, kind in wanted.items()} for each in seen]
 
     def _read(self, concept: str) -> tuple[int | None, int | None]:
         """Return the index of its toy, from 1, and of its colour, from 0; None for what it does not name."""
+        # Words without content are left out; all others must be a noun or a colour
         words = [word for word in read_words(concept) if word.kind not in ("thing", "stop", "count")]
         said = {word.kind: word.value for word in words}
+        # One of each kind at most, and at least one: the lengths differ if a kind occurs twice
         known = set(said) <= {"noun", "colour"} and len(said) == len(words) > 0
         if not known or said.get("noun", self.concepts[0]) not in self.concepts:
             raise UnknownName(
@@ -131,14 +134,16 @@ class _Sight:
         return [found for toy in toys for region in self._regions(toy) for found in self._detect(toy, region, colour)]
 
     def _regions(self, toy: int) -> list[NDArray[np.bool_]]:
+        # Kept for the next concept: "ball" and "red ball" need the same regions
         if toy not in self.regions:
             likeliest = self.noun.argmax(axis=0) == toy
-            self.regions[toy] = [each for each in connected_regions(likeliest) if each.sum() >= MIN_PIXELS]
+            self.regions[toy] = [each for each in find_regions(likeliest) if each.sum() >= MIN_PIXELS]
         return self.regions[toy]
 
     def _detect(self, toy: int, region: NDArray[np.bool_], colour: int | None) -> list[Detection]:
         likely, hue = self.noun[toy], self.colour.argmax(axis=0)
         found = [Detection(float(likely[region].mean()), region)]
+        # Two touching toys of one kind are one region: split it by colour before asking for one
         if colour is not None:
             likely = likely * self.colour[colour]
             parts = [part for part in split_by_colour(region, hue) if np.bincount(hue[part]).argmax() == colour]

@@ -73,6 +73,7 @@ class ToyboxEngine:
         progress: Progress = no_progress,
     ) -> list[Picture]:
         """See `protocols.GameEngine`."""
+        # Read once: the folder may change, and all prompts of a call must know the same toys
         pictures, added = [], self._folder.read().toys
         for done, (prompt, seed, given) in enumerate(zip(prompts, seeds, parameters, strict=True)):
             progress("drawing", done, len(prompts))
@@ -84,6 +85,7 @@ class ToyboxEngine:
 def _draw(prompt: str, seed: int, given: Mapping[str, float], added: AddedToys) -> Picture:
     count = given.get("count")
     try:
+        # A count arrives as a float, like all parameters
         reading = read_prompt(prompt, seed, None if count is None else int(count), added)
     except ToolMisuse as refusal:
         return refused_picture(str(refusal).removesuffix("."))
@@ -99,14 +101,18 @@ def _draw(prompt: str, seed: int, given: Mapping[str, float], added: AddedToys) 
 
 def _find_unseen(scene: Scene) -> str:
     """Say which toy cannot be seen and why; "" if all can."""
+    # Once with all toys, then each alone: the difference is what others hide
     together = render_masks(scene, _MASK_SIZE)
     for index, thing in enumerate(scene.things):
         name = f"the {thing.noun}" if thing.colour == OWN_COLOUR else f"the {thing.colour} {thing.noun}"
+        # Cheap geometry first: it needs no drawing
         if _share_inside(scene, index) < _MIN_INSIDE:
             return f"{name} is not wholly in the picture"
+        # Masks number the things from 1; 0 is the background
         alone = int((render_masks(scene, _MASK_SIZE, index) == index + 1).sum())
         seen = int((together == index + 1).sum())
         if seen < max(_MIN_PIXELS, _MIN_VISIBLE * alone):
+            # Too small even alone: no other toy is to blame
             return f"{name} is hidden behind another toy" if alone >= _MIN_PIXELS else f"{name} is too small"
     return ""
 
@@ -126,5 +132,6 @@ def _share_inside(scene: Scene, index: int) -> float:
     share = 1.0
     for places in zip(*corners, strict=True):
         low, high = min(places), max(places)
+        # Clipped to the picture, which goes from 0 to 1 in both directions
         share *= max(0.0, min(high, 1.0) - max(low, 0.0)) / (high - low)
     return share

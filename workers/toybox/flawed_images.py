@@ -34,10 +34,12 @@ class FlawedGenerator(ToyboxGenerator):
 
 def plant_failure(prompt: str, seed: int) -> str:
     """Return the prompt to draw: the same, or for `SHARE` of prompts and seeds with one word changed."""
+    # Only prompt and seed decide, so that a repetition fails in the same way
     rng = random.Random(f"planted failure {seed} {prompt}")
     reading = read_prompt(prompt, seed)
     if rng.random() >= SHARE or reading.ignored or not reading.understood:
         return prompt
+    # Some changes make no difference, or a prompt that cannot be drawn: the first that works is taken
     for other in _change_words(prompt, rng):
         found = read_prompt(other, seed)
         if not found.ignored and found.scene != reading.scene:

@@ -27,6 +27,7 @@ def draw_neurons(seed: int) -> Mapping[str, str]:
     same."""
     rng = random.Random(f"fresh synthetic neurons {seed}")
     together, coloured = _count_scenes()
+    # Only combinations that are frequent enough can have exemplars
     common = [kind for kind in itertools.product(COLOURS, NOUNS) if coloured[kind] >= _ENOUGH]
     mono = [
         *rng.sample(NOUNS, _TOYS),
@@ -34,6 +35,7 @@ def draw_neurons(seed: int) -> Mapping[str, str]:
         *(" ".join(kind) for kind in rng.sample(common, _COLOURED)),
     ]
     pairs = list(itertools.combinations(NOUNS, 2))
+    # Ordered pairs: "a | b" is another neuron than "b | a"
     ordered = [pair for pair in itertools.permutations(NOUNS, 2) if together[frozenset(pair)] >= _ENOUGH]
     either = rng.sample(pairs, _PAIRS)
     return {
@@ -50,6 +52,7 @@ def _count_scenes() -> tuple[Counter[frozenset[str]], Counter[tuple[str, str]]]:
     coloured: Counter[tuple[str, str]] = Counter()
     for number in range(LENGTH):
         things = splits.scene("validation", number).things
+        # Each pair once a scene: several toys of a kind are still one occurrence
         together.update(map(frozenset, itertools.combinations(sorted({thing.noun for thing in things}), 2)))
         coloured.update({(thing.colour, thing.noun) for thing in things})
     return together, coloured

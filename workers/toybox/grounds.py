@@ -39,6 +39,7 @@ _MIN_IMAGES = 160
 
 def load(settings: LabSettings, name: str) -> GroundsSplit:
     """Return one split: "seed-0:validation", or "seed-0-of-240:validation" for a small one. Raises UnknownName."""
+    # "-of-N" makes a small split for tests and trials
     found = re.fullmatch(r"seed-(\d{1,6})(?:-of-(\d{3,6}))?:(\w+)", name)
     if not found or found[3] not in GROUP_SPLITS or int(found[2] or POOL) < _MIN_IMAGES:
         raise UnknownName(
@@ -60,6 +61,7 @@ class GroundsSplit:
 
     def __init__(self, name: str, seed: int, pool: int, split: GroupSplit, most: int = 0) -> None:
         self.name = f"toybox-grounds:{name}"
+        # A part of the split is another dataset: indexes must not be shared
         self.revision = splits.pictures_revision() + (f"-{most}" if most else "")
         self._stem = f"toybox grounds {seed} {pool} {split}"
         self.cells: NDArray[np.int64] = _list_cells(seed, pool, split)[: most or None]
@@ -69,6 +71,7 @@ class GroundsSplit:
 
     def __getitem__(self, index: int) -> Picture:
         """Return the picture, 224 x 224, and its scene. Raises IndexError outside 0 … length - 1."""
+        # Imported here because only pictures need the renderer
         from workers.toybox.world import render
 
         if not 0 <= index < len(self):
@@ -83,6 +86,7 @@ class GroundsSplit:
     def scene(self, index: int) -> Scene:
         """Return the scene of a picture."""
         toy, ground = self.cells[index]
+        # By the picture's number: each is drawn on demand, in any order
         rng = random.Random(f"{self._stem} {index}")
         kind = CLASSES[toy], rng.choice(COLOURS), rng.choice(SIZES)
         return compose([kind], rng, ground=self.grounds[ground])
@@ -91,12 +95,16 @@ class GroundsSplit:
 def _list_cells(seed: int, pool: int, split: GroupSplit) -> NDArray[np.int64]:
     """Return class and ground of each image of a split, in an order that follows from the seed."""
     shrunk = pool / POOL
+    # Balanced: every class equally often on every ground
     if split == "balanced":
         cells = _repeat([(toy, at) for toy in range(4) for at in range(4)], BALANCED * shrunk)
+    # Test: no class on its own ground
     elif split == "test":
         cells = _repeat([(toy, (toy + shift) % 4) for toy in range(4) for shift in (1, 2, 3)], TEST * shrunk)
+    # Train and validation: cut from one confounded pool
     else:
         cells = list(_confound(pool // 8))
+    # The same order for both parts of the pool, or they would overlap
     order = random.Random(f"toybox grounds {seed} {'pool' if split in ('train', 'validation') else split}")
     order.shuffle(cells)
     cut = len(cells) * 9 // 10
@@ -114,4 +122,5 @@ def _confound(each: int) -> Iterator[tuple[int, int]]:
     for toy in range(4):
         for share in SHARES:
             own = int(share * each)
+            # The filler has the index 4, after the four grounds
             yield from [(toy, toy)] * own + [(toy, 4)] * (each - own)

@@ -39,6 +39,7 @@ class ToyboxGenerator:
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
             reading = read_prompt(prompt, seed)
+            # Refused as a whole: ignoring a word would draw something else than the prompt says
             pictures.append(refuse_reading(reading) or _picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
@@ -73,9 +74,10 @@ def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
         )
     try:
         edited = apply_edit(Scene.from_json(original.scene), instruction, seed)
+    # A refusal is an image's result, so the others are still edited
     except ToolMisuse as refusal:
         return refused_picture(str(refusal).removesuffix("."))
-    if edited.view:  # how many there are and how they stand is what the edit may have changed
+    if edited.view:  # the edit may have changed their number and pose
         edited = replace(edited, view=replace(edited.view, count=None, pose=None))
     return _picture(edited)
 

@@ -87,6 +87,7 @@ def _shows(read: ReadLabel, picture: Picture) -> float | None:
     """Return 1 or 0; None for an image without a scene."""
     try:
         return float(read.is_present(Scene.from_json(picture.scene)))
+    # `Scene.from_json` also refuses None, so an image without a scene comes here too
     except ToolMisuse:
         return None
 
@@ -108,4 +109,5 @@ def _shows_in(read: ReadLabel, picture: Picture, part: NDArray[np.bool_]) -> flo
 
 def _is_inside(thing: NDArray[np.bool_], part: NDArray[np.bool_]) -> bool:
     both = int((thing & part).sum())
+    # Of the smaller one: a small thing in a large part counts, and a small part filled by a thing
     return both > 0 and both >= MIN_INSIDE * min(int(thing.sum()), int(part.sum()))

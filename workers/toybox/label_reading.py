@@ -1,4 +1,4 @@
-"""Makes a label testable: whether a scene shows what it says, and prompts that toybox draws completely.
+"""Make a label testable: whether a scene shows what it says, and prompts that toybox draws completely.
 
 Uses only the label, never a unit, a run or an image. Called by judges of labels.
 """
@@ -48,6 +48,7 @@ class ReadLabel:
 
         The same label and seed give the same scenes, as in the methods below.
         """
+        # A name for each purpose: the same seed must not give related scenes
         rng = self._rng("positive", seed)
         return [self.concepts[place % len(self.concepts)].sample(rng) for place in range(count)]
 
@@ -72,6 +73,7 @@ class ReadLabel:
 
     def _write(self, scene: Scene) -> str:
         """Describe the scene; a thing that must be beside another is mentioned first."""
+        # `caption` does not say left and right; a label with a side needs it
         pair = next((found for each in self._sided if (found := each.find_pair(scene))), None)
         return write_related(scene, *pair) if pair else caption(scene)
 
@@ -83,6 +85,7 @@ class ReadLabel:
         return random.Random(f"{purpose} scenes of {self.text} {seed}")
 
     def _outside(self, draw: Callable[[random.Random], Scene], rng: random.Random) -> Scene:
+        # A label that describes nearly all scenes never leaves this loop otherwise
         for _ in range(_TRIES):
             scene = draw(rng)
             if not self.is_present(scene):
@@ -98,9 +101,10 @@ def describe_reading(text: str) -> LabelReading:
 def read_label(text: str) -> ReadLabel:
     """Return the label, ready for testing.
 
-    Raises RequestError with the reason and the remedy if it says nothing testable, has a word that is not
+    Raises RequestError with the reason and the remedy if it has nothing testable, or a word that is not
     understood, or describes what no scene can contain, or nearly every scene.
     """
+    # 1. Words that are not understood
     concepts, unread = parse_label(text), find_unread(text)
     if unread:
         raise RequestError(
@@ -108,13 +112,16 @@ def read_label(text: str) -> ReadLabel:
             "ground and light, how many there are at least, and one other thing that is there too or that they stand "
             "on or beside; join alternatives by OR."
         )
+    # 2. Nothing to look for
     if not concepts:
         raise RequestError(
             f"The label {text!r} names nothing that can be tested. Name toys, colours, grounds or lights."
         )
+    # 3. A label that is true of nearly everything has no neutral scenes
     found, rng = ReadLabel(text, concepts), random.Random(f"how common is {text}")
     if sum(map(found.is_present, _draw_any_scenes())) >= _COMMON * _TRIES:
         raise _refuse_common(text)
+    # 4. Each alternative must be drawable
     for concept in concepts:
         _require_scene(text, concept, rng)
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, Scale, check_layers, check_rewritable, probabilities
 from workers.toybox.networks import nets
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -37,6 +37,7 @@ class ToyboxModel:
         self._settings = settings
         self._precision: torch.dtype = getattr(torch, settings.precision)
         self.revision = nets.fingerprint(weights)
+        # Keyed by the fingerprint of the weights, so that retrained weights never share a slot with old ones
         self._slot = settings.model_cache.slot(
             f"{self.name} {self.revision}", lambda: nets.load_net(weights).to(settings.device, self._precision)
         )
@@ -47,13 +48,15 @@ class ToyboxModel:
     def layers(self) -> Sequence[LayerInfo]:
         """Return conv1 and layer1 to layer4, read after their ReLU, then the logits."""
         widths = nets.ToyboxNet.WIDTHS.items()
+        # All of these are convolutions; the logits follow as a layer of their own because their units have names
         convolutions = [LayerInfo(name, name, "conv", units) for name, units in widths]
         return [*convolutions, LayerInfo("logits", "logits", "logit", len(self.classes), self.classes, SCALE)]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers("toybox-net", layers, [layer.name for layer in self.layers()])
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        # Without images there is no batch, yet callers read the shapes: an empty batch gives them
         parts = parts or [self._batch([], layers)]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 
@@ -78,6 +81,7 @@ class ToyboxModel:
                 replace_outputs((network.get_submodule(layer), each) for layer, each in rewrites.items()),
             ):
                 logits: torch.Tensor = network(pixels)
+            # Half precision is for the network; figures are computed from float32
             return logits.float()
 
         return join_outputs(images, self._settings.batch_size, run)
@@ -93,6 +97,7 @@ class ToyboxModel:
         found = self.maps(images, ["layer4", "logits"])
         with self._slot as network:
             weights = network.logits.weight[unit].float()
+        # The ReLU of Grad-CAM: only evidence for the class is shown, not evidence against it
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
         shares = probabilities(found["logits"].flatten(1), SCALE)[:, unit]
         return shares.numpy(force=True), maps.numpy(force=True)

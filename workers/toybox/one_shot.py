@@ -1,4 +1,4 @@
-"""Labels a unit of toybox once, from its masked exemplars alone and without experiments, as MILAN does.
+"""Label a unit of toybox once, from its masked exemplars alone and without experiments, as MILAN does.
 
 toybox-describer says what the bright regions show and what is around them. The label is what the exemplars share
 beyond chance: a few alternatives, or a thing with a condition, in the form that the agent uses. Experiments must
@@ -37,4 +37,5 @@ class ToyboxOneShot:
         scenes = [each.scene for each in readings if each.understood]
         if label := suggest_label(scenes, read_around(self._describer.summarize(masked))):
             return phrase_label(label)
+        # No covering label: the most surprising concept is better than none
         return phrase_label([concept for concept, _ in suggest_concepts(scenes)[:1]])

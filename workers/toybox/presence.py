@@ -27,11 +27,13 @@ def read(shown: int, held_out: int, progress: Progress = no_progress) -> tuple[t
 
 
 def _read(split: splits.Split, count: int, progress: Progress) -> torch.Tensor:
+    # Column of each kind, in the order of `CONCEPTS`
     places = {kind: place for place, kind in enumerate(CONCEPTS)}
     table = torch.zeros(count, len(CONCEPTS))
     for number in range(count):
         if number % _EVERY == 0:
             progress("Reading scenes", number, count)
         for thing in splits.scene(split, number).things:
+            # Presence, not a count: two red balls are still 1
             table[number, places[thing.colour, thing.noun]] = 1.0
     return table

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.protocols import Box
 
 Channels = tuple[float, float, float]
@@ -39,22 +39,25 @@ class CentreCrop:
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Return bytes (batch, 3, side, side)."""
-        return torch.stack(in_parallel(self._one, images))
+        return torch.stack(map_in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return the result of `pixels`, on any device, as float32 with mean 0 and deviation 1 over the training
         images.
         """
+        # Not NumPy: the division runs on the device of the pixels.
         mean = torch.tensor(self.mean, device=pixels.device).view(3, 1, 1)
         deviation = torch.tensor(self.deviation, device=pixels.device).view(3, 1, 1)
         return (pixels.float() / 255 - mean) / deviation
 
     def _one(self, image: Image.Image) -> torch.Tensor:
         scaled, left, top = self._place(image.size)
+        # Resized by Pillow, as torchvision does with PIL images; its resizing of tensors gives other pixels.
         small = image.convert("RGB").resize(scaled, self.filter).crop((left, top, left + self.side, top + self.side))
         return torch.from_numpy(np.array(small)).permute(2, 0, 1)
 
     def _place(self, size: tuple[int, int]) -> tuple[tuple[int, int], int, int]:
         """Return width and height after scaling the shorter side, and left and top of the centre crop."""
+        # Integer division and `round` are torchvision's: the crop must not move by a pixel.
         width, height = (self.shorter * each // min(size) for each in size)
         return (width, height), round((width - self.side) / 2), round((height - self.side) / 2)

@@ -1,4 +1,4 @@
-"""Runs a network whose modules return maps, with some of these maps replaced.
+"""Run a network whose modules return maps, with some of these maps replaced.
 
 For models whose layers are modules. `huggingface.reading` does the same for transformers.
 """
@@ -12,7 +12,7 @@ import torch
 from PIL.Image import Image
 from torch import Tensor, nn
 
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import Rewrite
 
 
@@ -30,6 +30,7 @@ def replace_outputs(rewrites: Iterable[tuple[nn.Module, Rewrite | None]]) -> Exi
 
 def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tensor]:
     def replace(_: nn.Module, __: object, output: Tensor) -> Tensor:
+        # A copy into the output's own kind of tensor: the next module expects its precision and its place.
         return torch.empty_like(output).copy_(rewrite(output.float()))
 
     return replace
@@ -37,5 +38,5 @@ def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tenso
 
 def join_outputs(images: Sequence[Image], size: int, run: Callable[[Sequence[Image]], Tensor]) -> Tensor:
     """Return the output of `run`, (batch, outputs), for `size` images at a time; (0, 0) for no images."""
-    parts = in_batches(images, size, lambda batch: [run(batch)])
+    parts = map_in_batches(images, size, lambda batch: [run(batch)])
     return torch.cat(parts) if parts else torch.empty(0, 0)

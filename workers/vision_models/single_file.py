@@ -1,7 +1,4 @@
-"""Base class of models with a network of our own and one published file of weights.
-
-A subclass defines the file, the network that reads it, the crop of images, and the layers.
-"""
+"""Base class of models with a network of our own and one published file of weights."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import torch
 from PIL import Image
 
 from workers import hub
-from workers.model_cache import Slot, in_batches
+from workers.model_cache import Slot, map_in_batches
 from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable
 from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -27,7 +24,7 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 @dataclass(frozen=True)
 class _Opened(Generic[Network]):
-    """What is known once the file is read."""
+    """The content of the file."""
 
     slot: Slot[Network]
     layers: Sequence[LayerInfo]
@@ -77,7 +74,9 @@ class SingleFileModel(ABC, Generic[Network]):
     @property
     def revision(self) -> str:
         """Fingerprint of its file. Half precision changes the weights."""
+        # Half precision changes the activations, so they are not stored under the same revision.
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
+        # Twelve digits: it is part of folder names.
         return f"{hub.file_fingerprint(self._path())[:12]}{short}"
 
     def layers(self) -> Sequence[LayerInfo]:
@@ -95,7 +94,8 @@ class SingleFileModel(ABC, Generic[Network]):
         """
         known = {info.name: info.units for info in self.layers()}
         check_layers(self.name, layers, known)
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        # Nothing to join, but callers look up every layer.
         parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
@@ -131,6 +131,7 @@ class SingleFileModel(ABC, Generic[Network]):
 
     def _prepare(self, pixels: torch.Tensor, crop: CentreCrop) -> torch.Tensor:
         """Convert bytes (batch, 3, side, side) to the network's input."""
+        # Bytes are moved before they become floats: a quarter of the traffic.
         return crop.normalised(pixels.to(self._settings.device)).to(self._precision)
 
     def _batch(self, images: Sequence[Image.Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
@@ -138,6 +139,7 @@ class SingleFileModel(ABC, Generic[Network]):
         pixels = opened.crop.pixels(images)
         with opened.slot as network, torch.no_grad():
             found = self._maps(network, self._prepare(pixels, opened.crop))
+            # In float32 whatever the network's precision, since the index counts in float32.
             maps = {layer: found[layer].float() for layer in layers}
         for layer, each in maps.items():
             check_finite(each, layer, self.name)
@@ -150,6 +152,7 @@ class SingleFileModel(ABC, Generic[Network]):
 
     def _open(self) -> _Opened[Network]:
         """Return the slot of its weights, its layers and its crop. The first call reads the file."""
+        # Under the lock, or two first calls would load the weights twice.
         with self._lock:
             if self._opened is None:
                 slot = self._settings.model_cache.slot(f"{self.name} {self.revision}", self._load)

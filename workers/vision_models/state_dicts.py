@@ -1,4 +1,4 @@
-"""Reads state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the
+"""Read state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the
 weights.
 
 Code in a file is never run. Only numbers and text are read.
@@ -19,11 +19,11 @@ from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from workers import git_lfs
 from workers.errors import MissingPart
-from workers.weights import first_line, loading
+from workers.weights import get_first_line, loading
 
 DEPTH = 4
 """Maximum depth of a state dict in a checkpoint."""
-_SHOWN = 3
+_MAX_QUOTED = 3
 """Maximum number of names that a message quotes."""
 
 
@@ -40,6 +40,7 @@ class _Unread:
 
 def load_pickle(path: Path) -> Any:
     """Return what PyTorch saved in a file. Objects other than numbers and text are left unread."""
+    # Classes in the pickle are replaced, not refused: checkpoints hold more than weights, such as arguments.
     try:
         named = get_unsafe_globals_in_checkpoint(path)
     except ValueError:  # the format before PyTorch 1.6, whose objects are refused
@@ -57,6 +58,7 @@ def read_state_dict(
     the file cannot be read, or holds no such network or several.
     """
     found = dict(_list_tensors(_read_file(path, load)))
+    # The anchor's prefix is the network's: "module." of parallel training, "state_dict.", "encoder.".
     starts = sorted(name.removesuffix(anchor) for name in found if f".{name}".endswith(f".{anchor}"))
     if not found:
         raise MissingPart(f"{path} holds no state dict: there is no tensor in it. Save `model.state_dict()`.")
@@ -74,6 +76,7 @@ def read_state_dict(
 
 
 def _read_file(path: Path, load: Callable[[Path], Any]) -> Any:
+    # Before it is read: a Git LFS pointer would look like a damaged file.
     with path.open("rb") as file:
         if git_lfs.is_pointer(file.read(64)):
             raise MissingPart(f"{path} is {git_lfs.EXPLAINED}.")
@@ -86,18 +89,20 @@ def _read_file(path: Path, load: Callable[[Path], Any]) -> Any:
             "nothing in a file is run. Save the weights alone: torch.save(model.state_dict(), 'weights.pth')."
         ) from error
     except Exception as error:
-        raise MissingPart(f"{path} cannot be read as weights: {first_line(error)} Fetch the file again.") from error
+        raise MissingPart(f"{path} cannot be read as weights: {get_first_line(error)} Fetch the file again.") from error
 
 
 def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[tuple[str, Tensor]]:
     """List the tensors in what was loaded, by all the keys that lead to each."""
     if isinstance(found, Tensor):
+        # The last key of a tensor has a dot behind it.
         yield before.removesuffix("."), found
+    # Bounded, since a dictionary may contain itself.
     elif isinstance(found, Mapping) and depth:
         for key, value in found.items():
             yield from _list_tensors(value, f"{before}{key}.", depth - 1)
 
 
 def _quote(names: Collection[str]) -> str:
-    quoted = [f"“{name}”" for name in [*names][:_SHOWN]]
-    return f"{', '.join(quoted)}{' …' if len(names) > _SHOWN else ''}"
+    quoted = [f"“{name}”" for name in [*names][:_MAX_QUOTED]]
+    return f"{', '.join(quoted)}{' …' if len(names) > _MAX_QUOTED else ''}"

@@ -38,7 +38,7 @@ class Backend(Protocol):
         ...
 
 
-def here() -> Backend:
+def get_backend() -> Backend:
     """Return the index of the connected database."""
     if connection.vendor == "sqlite":
         return sqlite

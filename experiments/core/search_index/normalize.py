@@ -37,6 +37,7 @@ def normalized_with_places(text: str) -> tuple[str, list[int]]:
         places: list[int] = []
         for word in WORD.finditer(text):
             places += range(word.start(), word.end() + 1)
+        # Each word adds the place of the space behind it; after the last word that is the end.
         return normalize(text), [*places[:-1], len(text)]
     found = list(parts(text))
     return "".join(part for part, _ in found), [*(place for part, place in found for _ in part), len(text)]
@@ -50,6 +51,7 @@ def parts(text: str) -> Iterator[tuple[str, int]]:
         is_space = part.isspace()
         if part and not (is_space and after_space):
             yield (" " if is_space else part), start
+        # A mark that is dropped between two spaces does not part them.
         after_space = is_space or (after_space and not part)
 
 
@@ -66,6 +68,7 @@ def letters(text: str) -> Iterator[tuple[int, int]]:
 def _fold_letter(letter: str) -> str:
     if letter.isspace():
         return " "
+    # Folding case can make letters that decompose further, so decompose before and after.
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
     bare = "".join(each for each in apart if unicodedata.combining(each) in KEPT_MARKS)
     return unicodedata.normalize("NFC", bare).translate(PLAIN).replace("\u00a0", " ")

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.signals import m2m_changed, post_delete, post_save
 from django.dispatch import receiver
 
-from experiments.core.search_index.texts import in_pieces, keep_questions, write
+from experiments.core.search_index.texts import keep_questions, split_texts, write
 from experiments.models import (
     Adjudication,
     Comment,
@@ -49,7 +49,7 @@ def _keep_brought(brought: ImportedOpinions) -> None:
         texts += [(TextKind.FINAL, None, each["corrected_label"]), (TextKind.FINAL, None, each["reason"])]
     replace(
         SearchText.objects.filter(run=brought.run_id, kind__in=KINDS.values(), anchor=None),
-        in_pieces(brought.run, texts),
+        split_texts(brought.run, texts),
     )
 
 
@@ -58,7 +58,7 @@ def _keep_tags(row: Tagged) -> None:
     run = row if isinstance(row, Run) else row.run
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run)
     if isinstance(row, Run):
-        replace(tags.filter(seq=0), in_pieces(run, [(TextKind.TAG, None, tag.name) for tag in row.tags.all()]))
+        replace(tags.filter(seq=0), split_texts(run, [(TextKind.TAG, None, tag.name) for tag in row.tags.all()]))
     elif isinstance(row, Experiment):
         replace(tags.filter(seq__gt=0, anchor=None), _of_experiment_tags(run))
     else:
@@ -90,26 +90,27 @@ def _make_texts(opinion: Opinion) -> list[SearchText]:
             run, texts = opinion.thread.run, [opinion.text]
             fields = {"seq": opinion.thread.seq or 0, "time": opinion.edited or opinion.created}
         case Review():
+            # A review that is taken back becomes a draft, and its passages go.
             is_read = opinion.state == ReviewState.SUBMITTED
             run, texts = opinion.item.run, [opinion.corrected_label, opinion.note] if is_read else []
             fields = {"time": opinion.submitted or opinion.saved}
         case Adjudication():
             run, texts = opinion.item.run, [opinion.corrected_label, opinion.reason]
             fields = {"time": opinion.created}
-    return in_pieces(run, [(KINDS[type(opinion)], opinion.pk, text) for text in texts], **fields)
+    return split_texts(run, [(KINDS[type(opinion)], opinion.pk, text) for text in texts], **fields)
 
 
 def _of_experiment_tags(run: Run) -> list[SearchText]:
     """Return the passages of all tagged experiments of the run."""
     rows = run.experiments.filter(tags__isnull=False).order_by("number", "tags__name").values_list("seq", "tags__name")
-    return [passage for seq, name in rows for passage in in_pieces(run, [(TextKind.TAG, None, name)], seq=seq)]
+    return [passage for seq, name in rows for passage in split_texts(run, [(TextKind.TAG, None, name)], seq=seq)]
 
 
 def _of_image_tags(run: Run, **which: int) -> list[SearchText]:
     """Return the passages of all tagged images of the run, or of the chosen ones."""
     rows = run.observations.filter(tags__isnull=False, **which).order_by("pk", "tags__name")
     tagged = rows.values_list("pk", "experiment__seq", "tags__name")
-    return [passage for pk, seq, name in tagged for passage in in_pieces(run, [(TextKind.TAG, pk, name)], seq=seq)]
+    return [passage for pk, seq, name in tagged for passage in split_texts(run, [(TextKind.TAG, pk, name)], seq=seq)]
 
 
 # --- signals: as soon as rows are saved ---
@@ -148,6 +149,7 @@ def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
 def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set[int] | None, **_: Any) -> None:
     """Index changed tags. `reverse`: the row was given tags, rather than the tag rows."""
     if action in CHANGES:
+        # A cleared relation sends no keys.
         for row in [instance] if reverse else model.objects.filter(pk__in=pk_set or ()):
             _keep_tags(row)
 

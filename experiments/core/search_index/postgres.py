@@ -17,7 +17,7 @@ ASCII_TRIGRAM, TRIGRAM = re.compile("[a-z0-9]{3}"), re.compile(r"[^\W_]{3}")
 
 
 def hints(texts: Sequence[str]) -> Sequence[str]:
-    """None are needed."""
+    """Return the texts as they are: this index needs no hints."""
     return texts
 
 
@@ -41,10 +41,10 @@ def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> Quer
     whole = [term for term in terms if known.search(term)]
     for term in whole:
         passages = passages.filter(normalized__contains=term)
-    return passages if whole else passages.filter(pk__in=_holding_grams(terms))
+    return passages if whole else passages.filter(pk__in=_filter_grams(terms))
 
 
-def _holding_grams(terms: Sequence[str]) -> RawSQL:
+def _filter_grams(terms: Sequence[str]) -> RawSQL:
     """Return a condition for passages that contain all characters and pairs of the terms."""
     # Grams as numbers, by the database's function: they are smaller and faster to compare than text.
     wanted = sorted(

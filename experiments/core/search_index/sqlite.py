@@ -44,10 +44,12 @@ def find_newest(
 ) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
     found: list[int] = []
+    # In batches: the index knows nothing of the filters, so candidates may fail them.
     for _ in range(MAX_CANDIDATES // BATCH_SIZE):
         keys = candidates(terms, before)
         rows = passages.filter(pk__in=keys).order_by("-pk").values_list("pk", flat=True)
         found += rows[: limit - len(found)]
+        # The index is exhausted, or the page is full.
         if len(keys) < BATCH_SIZE or len(found) == limit:
             return found, None
         before = keys[-1]
@@ -82,4 +84,5 @@ def trigrams(terms: Sequence[str]) -> list[str]:
 
 def token(gram: str) -> str:
     """Encode a gram in letters that every tokenizer keeps."""
+    # Signs such as "+" would be dropped by the tokenizer.
     return gram.encode().hex()

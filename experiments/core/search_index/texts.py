@@ -25,7 +25,7 @@ AT_ONCE = 500
 CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 
 
-def keep(run: Run, event: Event, rows: RowWriter) -> None:
+def index_event(run: Run, event: Event, rows: RowWriter) -> None:
     """Index a new event; called by `projections`."""
     texts = list(_texts_of(event.content))
     if isinstance(event.content, Replied):
@@ -40,8 +40,7 @@ def keep(run: Run, event: Event, rows: RowWriter) -> None:
                 said.add(text[2])
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
-    # Return an event's unsaved passages
-    rows.add_passages(in_pieces(run, texts, seq=event.seq, time=event.time))
+    rows.add_passages(split_texts(run, texts, seq=event.seq, time=event.time))
     if any(kind in CONCLUDED for kind, _, _ in texts):
         rows.set_summary(summary(run))
 
@@ -116,13 +115,13 @@ def title_of(title: str, prompt: str) -> str:
     return title if normalize(prompt) in normalize(title) else f"{title}\n{prompt}"
 
 
-def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:
-    """Return unsaved passages. A long text becomes several, each of which begins with the last words of the one
-    before."""
+def split_texts(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:
+    """Return unsaved passages, several for a long text."""
     return [
         passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
         for kind, anchor, whole in texts
         if whole.strip()
+        # Each piece begins with the end of the one before, as long as the longest query: no phrase is split.
         for start in range(0, max(len(whole) - MAX_QUERY_CHARS, 1), PIECE - MAX_QUERY_CHARS)
     ]
 
@@ -144,7 +143,7 @@ def write(passages: Iterable[SearchText]) -> None:
     """Save passages and index them, in the transaction under way."""
     if not (rows := SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)):
         return
-    backend.here().index([(row.pk, row.normalized) for row in rows])
+    backend.get_backend().index([(row.pk, row.normalized) for row in rows])
 
 
 class Ready:
@@ -157,12 +156,13 @@ class Ready:
         self.rows = Prepared(SearchText, rows, ["run_id", "anchor"])
         self.anchors = [(row.kind == TextKind.TITLE, row.anchor) for row in rows]
         self.texts = [row.normalized for row in rows]
-        self.hints = backend.here().hints(self.texts)
+        self.hints = backend.get_backend().hints(self.texts)
 
     def write(self, run: int, images: Sequence[int]) -> None:
         """Write the passages in the transaction under way; `images` are the keys of the run's images by position."""
         anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
         self.rows.insert([run] * len(anchors), anchors)
+        # The passages that were inserted just now have the highest keys of this run.
         newest = SearchText.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
         rows = list(zip(list(newest)[::-1], self.texts, strict=True))
-        backend.here().index(rows, worked_out=self.hints)
+        backend.get_backend().index(rows, worked_out=self.hints)

@@ -46,5 +46,6 @@ def parse_words(typed: str) -> Words:
     if not terms:
         return Words((), "These are accents alone. Write a word, or a part of one.")
     normalized = normalize(typed)
+    # A term inside another adds nothing.
     apart = [term for term in terms if not any(term in other for other in terms - {term})]
     return Words(tuple(sorted(apart, key=lambda term: (normalized.find(term), term))))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from experiments.display.functions.samples import FunctionEvidence, HypothesisFit, LoggedSample, shorten
 from experiments.display.number_format import shorten_value
-from experiments.display.plots import Axis, Plot, PlotLine, PlotTable, Shape, fit_axis
+from experiments.display.plots import Axis, Plot, PlotLine, PlotShape, PlotTable, fit_axis
 from workers.record.figures import figure
 from workers.record.functions import FunctionScore, ScoredInput, read_number
 
 MAX_DOTS = 1_200
 """Maximum samples with a dot; of more, every n-th."""
-_LARGE = Shape(960, 380, 58, bottom=42)
-_RESIDUALS = Shape(960, 200, 58, bottom=42)
+_LARGE = PlotShape(960, 380, 58, bottom=42)
+_RESIDUALS = PlotShape(960, 200, 58, bottom=42)
 _OUTLYING = 50
 """One in this many values at either end may be so far off that it does not stretch the axis."""
 EARLIER, NEWEST = "part-other", "part-3"
@@ -23,11 +23,12 @@ Point = tuple[float, float]
 
 
 def plot_samples(
-    found: FunctionEvidence, shape: Shape = _LARGE, most: int = MAX_DOTS, *, linked: bool = True
+    found: FunctionEvidence, shape: PlotShape = _LARGE, most: int = MAX_DOTS, *, linked: bool = True
 ) -> Plot | None:
     """Plot output by input; None unless a sample has two numbers. Outliers are drawn at the edge, and the note
     counts them. After the end also the truth and the values of the answer's code. `linked`: dots link to their
     experiment."""
+    # 1. Points, and the axes that hold nearly all of them.
     measured = [each for each in found.samples if each.place]
     places = [each.place for each in measured if each.place]
     if not places:
@@ -36,6 +37,7 @@ def plot_samples(
     across = fit_axis([x for x, _ in (*places, *truth)], shape.left, shape.edge)
     low, high = _find_span([y for _, y in (*places, *truth)])
     upwards = fit_axis([low, high], shape.floor, shape.top, lines=5)
+    # 2. Lines below the dots: intervals, truth, predictions, answer.
     plot = _open_plot(shape, across, upwards, f"{len(places):,} samples of the function: output by input")
     plot.name_axes("input" if shape is _LARGE else "", "output")
     _mark_intervals(plot, found)
@@ -43,10 +45,13 @@ def plot_samples(
     for fit in found.fits:
         _add_curve(plot, _list_predictions(found, fit), fit.kind, fit.short)
     _add_curve(plot, answer, _ANSWER, ANSWERED)
+    # Count from the newest sample, so that it is always among those drawn.
+    # The double minus rounds up.
     every = -(-len(measured) // most)
     _add_samples(plot, found, measured[::-1][::every][::-1], linked=linked)
+    # 4. What is left out, and the table.
     outside = sum(not upwards.low <= y <= upwards.high for _, y in places)
-    plot.note = _tell_left_out(every, outside)
+    plot.note = _describe_left_out(every, outside)
     plot.table = _tabulate(found.score.inputs) if found.score and found.score.inputs else None
     return plot
 
@@ -71,11 +76,11 @@ def plot_residuals(found: FunctionEvidence) -> Plot | None:
         for x, y in some[:: -(-len(some) // MAX_DOTS)]:
             words = f"{name} at {figure(x)}: off by {figure(y)}"
             plot.add_dot(plot.x.at(x), plot.y.at(y), kind, words)
-    plot.note = _tell_left_out(1, sum(not upwards.low <= y <= upwards.high for _, y in points))
+    plot.note = _describe_left_out(1, sum(not upwards.low <= y <= upwards.high for _, y in points))
     return plot
 
 
-def _open_plot(shape: Shape, across: Axis, upwards: Axis, label: str) -> Plot:
+def _open_plot(shape: PlotShape, across: Axis, upwards: Axis, label: str) -> Plot:
     plot = Plot(shape, across, upwards, label, "function")
     plot.add_ticks_across()
     plot.add_ticks_below()
@@ -86,6 +91,7 @@ def _find_span(values: Sequence[float]) -> tuple[float, float]:
     """Return the range of nearly all values with as much margin again on both sides, or of all values if they fit
     into it."""
     ordered = sorted(values)
+    # One wild value must not flatten all others.
     cut = len(ordered) // _OUTLYING
     low, high = ordered[cut], ordered[-1 - cut]
     return max(ordered[0], 2 * low - high), min(ordered[-1], 2 * high - low)
@@ -142,7 +148,7 @@ def _list_scored(score: FunctionScore | None, field: str) -> list[Point]:
     return [(x, y) for x, y in pairs if x is not None and y is not None]
 
 
-def _tell_left_out(every: int, outside: int) -> str:
+def _describe_left_out(every: int, outside: int) -> str:
     parts = [f"One in {every} is drawn."] if every > 1 else []
     if outside:
         parts.append(f"{outside:,} lie{'s' * (outside == 1)} far off, and stand{'s' * (outside == 1)} at the edge.")

@@ -16,7 +16,7 @@ KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
 """Colours of hypotheses by position; an experiment logs predictions of at most five."""
 HIGHEST = 16
 """Words with the highest outputs that a page shows."""
-LATELY = 30
+MAX_RECENT_SAMPLES = 30
 """Newest experiments in a summary of a run."""
 _NUMBERED = re.compile(r"hypothesis[_ ]?(\d+)", re.IGNORECASE)
 
@@ -84,6 +84,7 @@ class FunctionEvidence:
     @cached_property
     def names(self) -> Sequence[str]:
         """Return the hypotheses that made predictions, those of the newest experiment last."""
+        # The last ones: older hypotheses may have been refuted since.
         return list(dict.fromkeys(name for each in self.samples for name in each.sample.predictions))[-len(KINDS) :]
 
     @property
@@ -95,14 +96,16 @@ class FunctionEvidence:
         return found
 
     def told_by(self, name: str) -> Sequence[LoggedSample]:
-        """Return the samples of the newest experiment with this hypothesis' predictions: it may have changed since."""
+        """Return the samples of the newest experiment with predictions of this hypothesis."""
+        # The hypothesis may have changed since: older predictions are not those of its present text.
         told = [each for each in self.samples if name in each.sample.predictions]
         return [each for each in told if each.number == told[-1].number]
 
 
 def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
-    """Read all experiments, or the `newest` so many. At most 2,000 samples of each."""
+    """Read all experiments, or the `newest` so many: at most 2,000 samples of each."""
     results = run.events.filter(kind="result").order_by("-seq")
+    # Newest first from the database, in order for the reader.
     chosen = list(results if newest is None else results[:newest])[::-1]
     samples = [each for event in chosen for each in _list_samples(event.content)]
     return FunctionEvidence(run, samples, _find_exceptions(run), _read_score(run))
@@ -110,6 +113,7 @@ def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
 
 def _read_score(run: Run) -> FunctionScore | None:
     """Return how right the conclusion is, with the truth; None until the run has ended."""
+    # The score is part of the last event, with the truth that the row lacks.
     last = run.events.filter(seq=run.last_seq).first() if run.score else None
     return last.content.score if last and isinstance(last.content, Ended) else None
 
@@ -127,6 +131,7 @@ def _list_samples(content: object) -> Iterator[LoggedSample]:
 
 
 def _find_exceptions(run: Run) -> Sequence[tuple[float, float]]:
+    # Once the run has concluded, its conclusion counts; before, the newest round's hypotheses.
     if domain := str(run.conclusion.get("domain") or ""):
         return read_exceptions(domain)
     rounds = run.hypotheses.exclude(status="refuted").order_by("-round", "number").values_list("round", "text")

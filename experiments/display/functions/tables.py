@@ -37,11 +37,11 @@ def read_samples(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_rows(found: FunctionEvidence, shown: Sequence[LoggedSample]) -> list[SampleRow]:
-    """Return a row for each sample, with a cell for each hypothesis. Only texts are marked: numbers differ in their
-    last digit."""
+    """Return a row for each sample, with a cell for each hypothesis."""
     return [SampleRow(each, [_compare(each, name, found.is_numeric) for name in found.names]) for each in shown]
 
 
 def _compare(logged: LoggedSample, name: str, is_numeric: bool) -> tuple[str, bool]:
+    # Predicted numbers always differ in their last digit, so only texts are marked.
     said = logged.sample.predictions.get(name, "")
     return said, bool(said) and not is_numeric and said != logged.sample.output

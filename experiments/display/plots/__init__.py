@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from experiments.display.plots.axes import Axis, Interval, Scale, fit_axis, round_step
 from experiments.display.plots.bars import BarSeries, LineSeries, draw_bars, draw_lines
-from experiments.display.plots.curves import Curve, draw_curves
+from experiments.display.plots.curves import PlotCurve, draw_curves
 from experiments.display.plots.distributions import CountedGroup, draw_distributions
 from experiments.display.plots.dots import PlotValue, ValueGroup, activation_plot, draw_columns
-from experiments.display.plots.geometry import HALF, SMALL, Dot, Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import HALF, SMALL, Dot, Plot, PlotLine, PlotShape, PlotTable, Text
 from experiments.display.plots.groups import Level, draw_groups
 from experiments.display.plots.matrix import MatrixCell, draw_matrix
 from experiments.display.plots.rows import IntervalRow, WaterfallRow, WaterfallSpan, draw_intervals, draw_waterfall
@@ -19,7 +19,6 @@ __all__ = [
     "Axis",
     "BarSeries",
     "CountedGroup",
-    "Curve",
     "Dot",
     "Interval",
     "IntervalRow",
@@ -27,11 +26,12 @@ __all__ = [
     "LineSeries",
     "MatrixCell",
     "Plot",
+    "PlotCurve",
     "PlotLine",
+    "PlotShape",
     "PlotTable",
     "PlotValue",
     "Scale",
-    "Shape",
     "Text",
     "ValueGroup",
     "WaterfallRow",

@@ -1,4 +1,4 @@
-"""Scales: of a run's bars, and axes with round ticks at both ends."""
+"""Scale a run's bars, and axes with round ticks at both ends."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Scale:
     @classmethod
     def of(cls, values: Iterable[float | None], exemplar_mean: float | None) -> Scale:
         known = [value for value in [*values, exemplar_mean] if value is not None and math.isfinite(value)]
+        # A scale of width 0 cannot be drawn.
         return cls(min([0.0, *known]), max([0.0, *known]) or 1.0, exemplar_mean)
 
     @property
@@ -35,6 +36,7 @@ class Scale:
     def strength(self, value: float) -> str:
         """Return the strength of a dot: strong at the exemplar threshold or above, weak below a quarter of the
         scale."""
+        # Without a threshold, the top quarter counts as strong.
         if value >= (self.exemplar_mean if self.exemplar_mean is not None else self.high * 0.75):
             return "strong"
         return "middle" if value > self.low + (self.high - self.low) / 4 else "weak"
@@ -59,12 +61,14 @@ class Axis:
     def round_values(self) -> list[float]:
         """Return a few round values on the axis."""
         step = self.step or round_step((self.high - self.low) / (LINES + 2))
+        # Rounding errors must not drop a tick at an end, as of 0.3 / 0.1.
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [n * step for n in range(first, last + 1)]
 
 
 def write_tick(value: float) -> str:
     """Format a round value without useless decimals, with a real minus sign."""
+    # + 0.0 turns -0.0 into 0.
     return f"{round(value, 10) + 0.0:,.10g}".replace("-", MINUS)
 
 
@@ -84,11 +88,15 @@ def fit_axis(values: Iterable[float | None], start: float, end: float, unit: flo
     """
     known = [each / unit for each in values if each is not None and math.isfinite(each) and abs(each) < MAX_VALUE]
     low, high = min(known, default=0.0), max(known, default=1.0)
+    # Zero is included unless it would leave more than half of the axis empty.
     low, high = (0.0 if 0 < low < 0.6 * high else low), (0.0 if 0.6 * low < high < 0 else high)
+    # All values equal: any step will do.
     step = round_step((high - low) / lines or 0.2)
     first, last = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    # Slightly negative values, such as noise around zero, would get a whole empty step.
     if low < 0 < high and -low < 0.25 * step:
         first = low
+    # A single value still gets an axis of one step.
     return Axis(first * unit, (last if last > first else first + step) * unit, start, end, step * unit)
 
 

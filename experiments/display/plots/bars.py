@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis, write_tick
-from experiments.display.plots.geometry import Plot, PlotTable, Shape
+from experiments.display.plots.geometry import Plot, PlotShape, PlotTable
 
-BARS = Shape(560, 220, 52, 12, 22, 42, 52)
+BARS = PlotShape(560, 220, 52, 12, 22, 42, 52)
 Tell = Callable[[float], str]
 
 
@@ -42,18 +42,20 @@ def draw_bars(
     *,
     tell: Tell = write_tick,
     stacks: bool = True,
-    shape: Shape = BARS,
+    shape: PlotShape = BARS,
 ) -> Plot:
     """Draw a bar for each name: the series stacked, or side by side."""
     sums = [sum(each.values[place] for each in series) for place in range(len(names))]
     tallest = sums if stacks else [value for each in series for value in each.values]
     plot = _start(names, [0.0, *tallest], label, "bars", shape, x_title, y_title, tell)
+    # A bar fills 76 % of its column, 12 % stay free on each side.
     room = 0.76 if stacks else 0.76 / max(len(series), 1)
     for place, name in enumerate(names):
         reached = 0.0
         for number, each in enumerate(series):
             value, left = each.values[place], place + 0.12 + (0 if stacks else number * room)
             words = f"{name}{f', {each.name}' if len(series) > 1 else ''}: {tell(value)}"
+            # A bar of height 0 would still be a mark to step through.
             if value:
                 link = each.links[place] if each.links else ""
                 plot.add_bar(left, left + room, reached, reached + value, each.kind, words, link)
@@ -70,7 +72,7 @@ def draw_lines(
     y_title: str,
     *,
     tell: Tell = write_tick,
-    shape: Shape = BARS,
+    shape: PlotShape = BARS,
     span: tuple[float, float] | None = None,
 ) -> Plot:
     """Draw a line through the columns for each series, with a dot at each value; `span`: the range that the axis
@@ -80,6 +82,7 @@ def draw_lines(
     plot = _start(names, values, label, "lines", shape, x_title, y_title, tell)
     for each in series:
         stretch: list[tuple[float, float]] = []
+        # The added None ends the last stretch.
         for place, value in enumerate([*each.values, None]):
             if value is not None and math.isfinite(value):
                 stretch.append((place + 0.5, value))
@@ -98,7 +101,7 @@ def _start(
     values: Sequence[float],
     label: str,
     kind: str,
-    shape: Shape,
+    shape: PlotShape,
     x_title: str,
     y_title: str,
     tell: Tell,

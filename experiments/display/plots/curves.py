@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from experiments.display.plots.axes import fit_axis, write_tick
 from experiments.display.plots.dots import PlotValue
-from experiments.display.plots.geometry import Plot, PlotTable, Shape
+from experiments.display.plots.geometry import Plot, PlotShape, PlotTable
 
-_SHAPE = Shape(400, 190, 46, 12, 22, 40)
+_SHAPE = PlotShape(400, 190, 46, 12, 22, 40)
 _COLOURS = 6
 MAX_CURVES = _COLOURS
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlotCurve:
     """Named pairs of a number and the value there."""
 
     name: str
     points: Sequence[tuple[float, PlotValue]]
 
 
-def draw_curves(curves: Sequence[Curve], label: str, x_title: str, y_title: str) -> Plot:
+def draw_curves(curves: Sequence[PlotCurve], label: str, x_title: str, y_title: str) -> Plot:
     """Draw the first `MAX_CURVES`, each in its own colour; the table holds all."""
     drawn = curves[:MAX_CURVES]
     points = [point for each in drawn for point in each.points]

@@ -1,5 +1,4 @@
-"""Draw distributions of many values, one row of bars for each group on a shared axis. Callers count the values, so
-that ten thousand are as exact as ten."""
+"""Draw distributions of many values, one row of bars for each group on a shared axis."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis
-from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotLine, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
 WIDTH, HEAD, ROW, NAME_CHARS = 640, 18, 34, 48
@@ -40,7 +39,8 @@ def draw_distributions(groups: Sequence[CountedGroup], width: float, label: str,
     shown = [each for each in groups if each.n]
     if not shown:
         return None
-    shape = Shape(WIDTH, 6 + (HEAD + ROW) * len(shown) + 38, 8, 12, 6, 38)
+    shape = PlotShape(WIDTH, 6 + (HEAD + ROW) * len(shown) + 38, 8, 12, 6, 38)
+    # The axis holds 0 to 1 at least, so that plots of r can be compared.
     bins = [place for each in shown for place in each.counts]
     x = fit_axis([min(0.0, min(bins) * width), max(1.0, (max(bins) + 1) * width)], shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, shape.height, 0, shape.height), label, "distributions")
@@ -63,6 +63,7 @@ def _draw_row(plot: Plot, group: CountedGroup, width: float, top: float) -> None
     for place, count in sorted(group.counts.items()):
         low, high = place * width, (place + 1) * width
         words = f"{group.name}: {count:,} from {figure(low)} to {figure(high)}"
+        # At least 1.5 pixels, so that a single value is visible beside a full bin.
         height = max((ROW - 6) * count / fullest, 1.5)
         plot.add_bar(low + width * 0.06, high - width * 0.06, floor, floor - height, "part-0", words, group.link)
     at = plot.x.at(group.mean)

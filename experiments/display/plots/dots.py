@@ -10,10 +10,10 @@ from operator import itemgetter
 from statistics import fmean
 
 from experiments.display.plots.axes import Axis, Scale, fit_axis
-from experiments.display.plots.geometry import SMALL, Plot, PlotTable, Shape, Text
+from experiments.display.plots.geometry import SMALL, Plot, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
-COLUMNS = Shape(720, 280, 52, 18, 22, 42, 90)
+COLUMNS = PlotShape(720, 280, 52, 18, 22, 42, 90)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class ValueGroup:
 
 
 def summarize_groups(groups: Sequence[ValueGroup], first: str) -> PlotTable:
-    """Return the table of a plot of groups, with a summary of each: a row for each dot would be too long."""
+    """Return the table of a plot of groups, with a summary of each group."""
+    # A row for each dot would be too long.
     rows = [
         (each.name, len(each.numbers), each.mean, min(each.numbers, default=None), max(each.numbers, default=None))
         for each in groups
@@ -78,6 +79,7 @@ def draw_columns(groups: Sequence[ValueGroup], label: str, x_title: str, y_title
 def activation_plot(values: Sequence[tuple[int, float, str]], scale: Scale) -> Plot:
     """Draw the small plot beside a transcript, of (round, activation, title) triples sorted by round."""
     groups = [(number, list(group)) for number, group in groupby(values, key=itemgetter(0))]
+    # Of many columns, the word would not fit.
     names = [f"round {number}" if len(groups) < 5 else str(number) for number, _ in groups]
     label = f"Activations of {len(values)} image{'s' * (len(values) != 1)} by round"
     plot = Plot.of_columns(names, [scale.low, scale.high], label, SMALL)

@@ -78,18 +78,19 @@ class PlotTable:
     @property
     def linked_rows(self) -> list[tuple[str, list[tuple[str, bool]]]]:
         """Return for each row its address, and for each cell its text and whether it is a number."""
+        # Tables without links give an empty list.
         links = [*self.links, *[""] * (len(self.rows) - len(self.links))]
-        return [(link, [_tell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
+        return [(link, [_describe_cell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
 
 
-def _tell(cell: Cell) -> tuple[str, bool]:
+def _describe_cell(cell: Cell) -> tuple[str, bool]:
     if isinstance(cell, str) or cell is None:
         return cell or "", False
     return f"{cell:,}" if isinstance(cell, int) else figure(cell), True
 
 
 @dataclass(frozen=True)
-class Shape:
+class PlotShape:
     """The size of a drawing in pixels, its margins, and the room for a column's name."""
 
     width: int = 960
@@ -109,8 +110,8 @@ class Shape:
         return self.height - self.bottom
 
 
-WIDE, HALF = Shape(), Shape(470, 190, 56)
-SMALL = Shape(300, 132, 34, 8, 16, 20, 32)
+WIDE, HALF = PlotShape(), PlotShape(470, 190, 56)
+SMALL = PlotShape(300, 132, 34, 8, 16, 20, 32)
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Plot:
     """A drawing: `x` and `y` map values to pixels; added marks are drawn. `label` describes it to people who cannot
     see it."""
 
-    shape: Shape
+    shape: PlotShape
     x: Axis
     y: Axis
     label: str
@@ -144,7 +145,7 @@ class Plot:
         names: Sequence[str],
         values: Iterable[float],
         label: str,
-        shape: Shape = WIDE,
+        shape: PlotShape = WIDE,
         words: Callable[[float], str] = write_tick,
         unit: float = 1.0,
     ) -> Plot:
@@ -158,6 +159,7 @@ class Plot:
 
     def name_columns(self, names: Sequence[str]) -> None:
         """Add the names below; of many, every n-th."""
+        # The double minus rounds up.
         every = -(-len(names) * self.shape.room // (self.shape.edge - self.shape.left)) or 1
         for place in range(0, len(names), every):
             self.add_below(place + 0.5, names[place])
@@ -201,11 +203,13 @@ class Plot:
         """Add a vertical line at a value of `x`, its text beside its top; texts in different rows never overlap."""
         x, y = self.x.at(value), 8 + 13 * row
         self.lines.append(PlotLine(x, x, y - 5, self.shape.floor, kind))
+        # Right of there, a text to the right would leave the drawing.
         is_right = x > self.shape.width * 0.62
         self.texts.append(Text(x - 5 if is_right else x + 5, y, words, "end" if is_right else "start", "note"))
 
     def add_bar(self, start: float, end: float, low: float, high: float, kind: str, words: str, link: str = "") -> None:
         x, top = self.x.at(start), self.y.at(high)
+        # A thinner bar would be invisible on most screens.
         width = max(round(self.x.at(end) - x, 1), THINNEST)
         self.bars.append(Bar(x, top, width, round(self.y.at(low) - top, 1), kind, words, link))
 
@@ -225,8 +229,10 @@ class Plot:
     ) -> None:
         """Add (value, kind, words, link, picture) dots of one column; dots of nearly the same height are side by
         side. If there is no room for all, the last one says how many more there are."""
+        # The picture may be left out.
         given = [(*each, "")[:5] for each in dots]
         middle = self.x.at(column + 0.5)
+        # Four pixels stay free on each side of a column; one dot always fits.
         room = max(self.x.at(1) - self.x.at(0) - 8, SIZE)
         for stack in stack_dots([self.y.at(each[0]) for each in given], room):
             for place, aside in stack.places:

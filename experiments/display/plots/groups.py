@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from experiments.display.effect_sizes import bound_mean, describe_effect
 from experiments.display.plots.axes import Axis, fit_axis
 from experiments.display.plots.dots import ValueGroup, summarize_groups
-from experiments.display.plots.geometry import TIMES, Plot, PlotLine, Shape, Text
+from experiments.display.plots.geometry import TIMES, Plot, PlotLine, PlotShape, Text
 from experiments.display.plots.stacking import DotStack, stack_dots
 from workers.record.figures import figure
 
@@ -54,7 +54,8 @@ def draw_groups(
     if not shown:
         return None
     top = 20 if level else 6
-    shape = Shape(WIDTH, top + (HEAD + STRIP) * len(shown) + 38, 8, 12, top, 38)
+    shape = PlotShape(WIDTH, top + (HEAD + STRIP) * len(shown) + 38, 8, 12, top, 38)
+    # The axis includes the level, which may lie beyond all values.
     values = [value for each in shown for value in each.numbers] + list(span or ()) + ([level.value] if level else [])
     x = fit_axis(values, shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(shown), shape.top, shape.floor), label, "groups")
@@ -88,9 +89,11 @@ def _draw_strip(plot: Plot, group: ValueGroup, top: float, most: int) -> None:
 
 
 def _draw_dots(plot: Plot, group: ValueGroup, middle: float, most: int) -> None:
+    # Highest first: the first mark that the keyboard reaches is the strongest.
     values = sorted(group.values, key=lambda each: -each.value)
     is_whole = len(values) <= most
     if not is_whole:
+        # Places from the first to the last: both extremes are drawn.
         step = (len(values) - 1) / (most - 1)
         values = [values[round(place * step)] for place in range(most)]
     size, look = next((size, look) for up_to, size, look in SIZES if len(values) <= up_to)
@@ -115,6 +118,7 @@ def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]
     """
     found: list[Text] = []
     high = [each.along for each in stacks if len(each.places) * size > STRIP - 2 * PILE_HEIGHT]
+    # Where the last label ends.
     told = -math.inf
     for stack in stacks:
         words = f"{TIMES} {stack.count}"
@@ -129,6 +133,7 @@ def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]
             before = (-each for each in reversed(high) if each < stack.along)
             at = -_step_past(before, size - stack.along, room, size)
             found.append(Text(at, y, words, "end", "pile"))
+            # A label at the left of its stack may cover those that follow: none of them gets one.
             told = math.inf
     return found
 

@@ -1,7 +1,7 @@
 """Draw the marks of a plot as HTML: bars and dots, each with its text, link and picture.
 
-A plot has hundreds. Each is one escaped string, not a template. The arrow keys move between them
-(js/display/plots.js), so only the first is in the tab order.
+The arrow keys move between marks (js/display/plots.js), so only the first is in the tab order. A plot has hundreds:
+each is one escaped string, not a template.
 """
 
 from __future__ import annotations

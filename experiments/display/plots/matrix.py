@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.display.plots.axes import Axis
-from experiments.display.plots.geometry import Plot, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotShape, PlotTable, Text
 
 CELL, HEIGHT, NAME, NAME_CHARS, COLUMN_CHARS = 64, 34, 150, 22, 10
 """Width and height of a cell; room for a name, and maximum characters of a name at the left and above."""
@@ -34,7 +34,7 @@ def draw_matrix(
 ) -> Plot:
     """Draw rows and columns in the given order; None leaves a cell empty."""
     columns, rows = max(len(column_names), 1), max(len(row_names), 1)
-    shape = Shape(NAME + CELL * columns + 10, 48 + HEIGHT * rows + 8, NAME, 10, 48, 8)
+    shape = PlotShape(NAME + CELL * columns + 10, 48 + HEIGHT * rows + 8, NAME, 10, 48, 8)
     x, y = Axis(0, columns, shape.left, shape.edge), Axis(0, rows, shape.top, shape.floor)
     plot = Plot(shape, x, y, label, "matrix")
     plot.texts.append(Text(shape.left, 8, x_title, "start", "title"))
@@ -47,6 +47,7 @@ def draw_matrix(
             if cell:
                 kind = "shade-none" if cell.value is None else f"shade-{_shade(cell.value)}"
                 plot.add_bar(column + 0.02, column + 0.98, row + 0.97, row + 0.03, kind, cell.words, cell.link)
+                # `add_bar` knows no text, and marks are frozen.
                 plot.bars[-1] = replace(plot.bars[-1], text=cell.text)
     texts = [(name, *(cell.text if cell else "" for cell in cells[row])) for row, name in enumerate(row_names)]
     plot.table = PlotTable((y_title or "Row", *column_names), texts)
@@ -55,6 +56,7 @@ def draw_matrix(
 
 def _shade(value: float) -> str:
     step = min(int(abs(value) * SHADES), SHADES - 1)
+    # Around zero both signs share one shade.
     return f"below-{step}" if value < 0 and step else str(step)
 
 

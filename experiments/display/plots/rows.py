@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots.axes import Axis, fit_axis
-from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from experiments.display.plots.geometry import Plot, PlotLine, PlotShape, PlotTable, Text
 from workers.record.figures import figure
 
 WIDTH, WATERFALL = 580, 920
@@ -52,6 +52,7 @@ def draw_intervals(
 ) -> Plot | None:
     """Draw a dot and a whisker for each row, largest first; None without rows. `level`: a value with which all are
     compared; `counts`: adds n beside each name."""
+    # 1. Rows, their names, and the size that these need.
     known = [each for each in rows if math.isfinite(each.value)]
     if not known:
         return None
@@ -59,9 +60,10 @@ def draw_intervals(
     names = [_wrap(f"{row.name}, n = {row.n:,}" if counts and row.n is not None else row.name) for row in known]
     row_height = TALL if any(len(lines) > 1 for lines in names) else ROW
     bottom = 40 if x_title else 26
-    shape = Shape(WIDTH, 10 + row_height * len(known) + bottom, _room(names), 18, 10, bottom)
+    shape = PlotShape(WIDTH, 10 + row_height * len(known) + bottom, _measure_names(names), 18, 10, bottom)
     values = [each for row in known for each in (row.value, row.low, row.high)]
     x = fit_axis([*values, level], shape.left, shape.edge)
+    # 2. Axis, level, and a dot with a whisker for each row.
     plot = Plot(shape, x, Axis(0, len(known), shape.top, shape.floor), label, "intervals")
     plot.name_axes(x_title)
     plot.add_ticks_below()
@@ -73,7 +75,8 @@ def draw_intervals(
         if row.low is not None and row.high is not None:
             plot.lines.append(PlotLine(x.at(row.low), x.at(row.high), y, y, f"whisker {row.kind}"))
         plot.add_dot(x.at(row.value), y, row.kind, row.words, row.link, row.picture)
-    cells = [(row.name, row.value, _between(row.low, row.high), row.n) for row in known]
+    # 3. The same as a table, without a column of n if none is known.
+    cells = [(row.name, row.value, _format_interval(row.low, row.high), row.n) for row in known]
     columns = ("Name", x_title or "Value", interval, "n")
     if all(row.n is None for row in known):
         columns, cells = columns[:-1], [each[:-1] for each in cells]  # type: ignore[assignment, misc]
@@ -85,7 +88,7 @@ def _wrap(name: str) -> list[str]:
     return textwrap.wrap(name, NAME_CHARS, max_lines=2, placeholder="…") or [""]
 
 
-def _room(names: Sequence[Sequence[str]]) -> int:
+def _measure_names(names: Sequence[Sequence[str]]) -> int:
     """Return the width of the longest line of names."""
     return 2 * GAP + CHAR * max(len(line) for lines in names for line in lines)
 
@@ -96,7 +99,7 @@ def _name_row(plot: Plot, lines: Sequence[str], y: float) -> None:
         plot.texts.append(Text(plot.shape.left - GAP, first + LINE * place, line, "end", "name"))
 
 
-def _between(low: float | None, high: float | None) -> str:
+def _format_interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
 
 
@@ -131,10 +134,12 @@ def draw_waterfall(
         return None
     row_height = ROW - 2
     names = [[row.name[:NAME_CHARS]] for row in rows]
-    shape = Shape(WATERFALL, 10 + row_height * len(rows) + 40, _room(names), 18, 10, 40)
+    shape = PlotShape(WATERFALL, 10 + row_height * len(rows) + 40, _measure_names(names), 18, 10, 40)
+    # A run of no time at all still needs an axis.
     x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
     plot.name_axes(x_title)
+    # Round ticks in the unit that readers see: 60 s is rounder than 50 s on an axis of minutes.
     unit = next((unit for unit in (3600.0, 60.0, 1.0) if x.high >= 2 * unit), 0.001)
     for value in Axis(0, x.high / unit, 0, 1).round_values:
         at = x.at(value * unit)
@@ -144,6 +149,7 @@ def draw_waterfall(
     for place, row in enumerate(rows):
         _name_row(plot, names[place], plot.y.at(place + 0.5))
         for span in row.spans:
+            # A span of an instant would be invisible, and could not be pointed at.
             end = max(span.end, span.start + NARROWEST * x.high / (shape.edge - shape.left))
             plot.add_bar(span.start, end, place + 0.82, place + 0.18, span.kind, span.words, span.link)
             cells.append((row.name, span.words, tell(span.end - span.start)))

@@ -36,6 +36,7 @@ def stack_dots(pixels: Sequence[float], room: float, size: float = SIZE) -> Iter
         end = begin
         while end < len(order) and pixels[order[end]] - first < size:
             end += 1
+        # In the order of the input: the last one carries the count of the others.
         members = sorted(order[begin:end])
         middle = (first + pixels[order[end - 1]]) / 2
         # A stack that would touch the previous one moves: by half a dot at most, since the next starts a dot later.

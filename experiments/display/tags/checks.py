@@ -34,6 +34,7 @@ def run_check(run: Run, team: bool = True, offers: bool = False) -> dict[str, An
     if not run.labels:
         return {}
     mark = describe_check(run.label_check)
+    # A check is requested just after the end: without it, the page would stop asking too early.
     ended = run.ended and (timezone.now() - run.ended).total_seconds() < SOON
     follows = team and (mark.waits or (mark.pk is None and bool(ended)))
     return {"run": run, "mark": mark, "team": team, "follows": follows, "offers": offers and team}

@@ -1,4 +1,4 @@
-"""Tags of the frame of every page: breadcrumbs and other shared parts."""
+"""Provide tags for the frame of every page: breadcrumbs and other shared parts."""
 
 from __future__ import annotations
 
@@ -47,16 +47,18 @@ def page_address(name: str) -> str:
 def bundle(parser: template.base.Parser, _: template.base.Token) -> BundleNode:
     """Replace the links to style sheets and scripts between `{% bundle %}` and `{% endbundle %}` by one of each."""
     inner = parser.parse(("endbundle",))
+    # The end tag itself, which `parse` leaves.
     parser.delete_first_token()
     return BundleNode(inner)
 
 
 class BundleNode(template.Node):
-    """The content between the tags, with its links replaced. With DEBUG they stay, so that an edit shows at once."""
+    """Render the content between the tags, with its links replaced."""
 
     def __init__(self, nodelist: template.NodeList) -> None:
         self.nodelist = nodelist
 
     def render(self, context: template.Context) -> SafeString:
         text = self.nodelist.render(context)
+        # With DEBUG the files stay separate, so that an edit shows at once.
         return text if settings.DEBUG else mark_safe(join_links(text))  # noqa: S308 - our own links

@@ -1,4 +1,4 @@
-"""Template filters and tags for numbers, times, text, programs and images."""
+"""Provide template filters and tags for numbers, times, text, programs and images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from experiments.core import parts
@@ -24,7 +24,9 @@ register = template.Library()
 
 CHIP = '<span class="chip status-{}">{}{}</span>'
 DOT = SafeString('<span class="dot"></span>')
+POLL = 'hx-get="{}" hx-trigger="every {}"{} hx-target="this" hx-swap="outerHTML" hx-sync="this:drop" data-while-visible'
 MARKS = {"concluded": "check", "failed": "cross"}
+_HEADS = {"#": ' class="number">{}', "*": ' class="pictures"><span class="sr-only">{}</span>'}
 
 
 for _written in (
@@ -55,8 +57,8 @@ register.filter("remedy", set_commands)
 
 @register.filter
 def pairs(stored: Any) -> list[tuple[str, Any]]:
-    """Return names and values of stored data. Its keys are arbitrary, and `stored.items` would look up such a key
-    first. Empty if it is no mapping."""
+    """Return names and values of stored data; empty unless it is a mapping."""
+    # Keys are arbitrary: in a template, `stored.items` would look up a key "items" first.
     return [(str(name), value) for name, value in stored.items()] if isinstance(stored, Mapping) else []
 
 
@@ -75,6 +77,7 @@ def remedy_box(text: str) -> dict[str, Any]:
 @register.inclusion_tag("display/gauge.html")
 def gauge(value: float, limit: float | None) -> dict[str, Any]:
     """Show how much of a limit is used; nothing without a limit."""
+    # A run may exceed its limit by its last reply.
     share = min(value / limit, 1.0) * 100 if limit else None
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
 
@@ -82,7 +85,9 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
 @register.filter
 def nobreak(command: str) -> SafeString:
     """Prevent line breaks at the hyphens of a command's options."""
-    words = (('<span class="whole">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" "))
+    words = (
+        ('<span class="no-wrap">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" ")
+    )
     return SafeString(" ".join(format_html(shape, word) for shape, word in words))
 
 
@@ -133,6 +138,39 @@ def empty_state(content: str, title: str, url: str = "", action: str = "", *, pr
     """Say that nothing is here yet, or that nothing matches: the block says why, `action` is the one thing to do."""
     context = {"title": title, "words": content.strip(), "url": url, "action": action, "primary": primary}
     return render_to_string("display/empty.html", context)
+
+
+@register.simple_tag(takes_context=True)
+def poll(context: template.Context, every: str, url: str = "", *, select: str = "", **given: Any) -> SafeString:
+    """Write the attributes of an element that fetches itself again every so long: from the page, or from `url`.
+
+    `select` finds the element in a whole page; `given` are parameters of `url`.
+    """
+    selected = format_html(' hx-select="{}"', select) if select else ""
+    address = url or context["request"].get_full_path()
+    return format_html(POLL, f"{address}{parameters(**given)}", every, selected)
+
+
+@register.inclusion_tag("display/fact.html")
+def fact(name: str, value: Any, *, mono: bool = False) -> dict[str, Any]:
+    """Show one row of a list of facts."""
+    return {"name": name, "value": value, "mono": mono}
+
+
+@register.simple_block_tag
+def shown_once(content: str, noun: str, text: str) -> SafeString:
+    """Show a new secret or link with a Copy button; the block says what it is for."""
+    return render_to_string("display/shown_once.html", {"noun": noun, "text": text, "words": content})
+
+
+@register.simple_tag
+def table_head(*columns: str) -> SafeString:
+    """Write the head of a table. "#" before a title: a column of numbers; "*": of pictures, whose title is hidden."""
+    titles = ((_HEADS.get(each[:1], ">{}"), each.lstrip("#*")) for each in columns)
+    cells = format_html_join(
+        "", "{}", ((format_html(f'<th scope="col"{shape}</th>', title),) for shape, title in titles)
+    )
+    return format_html("<thead><tr>{}</tr></thead>", cells)
 
 
 @register.simple_tag

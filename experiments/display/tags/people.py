@@ -1,4 +1,4 @@
-"""Template filters for names of people and systems."""
+"""Provide template filters for names of people and systems."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ register.filter(display_name.person)
 @register.filter
 def browser(agent: str) -> str:
     """Describe a browser, such as Firefox on Linux; return other user agents cut short."""
+    # Edge and Opera also name Chrome, and Chrome names Safari: the order matters.
     name = next((words for mark, words in BROWSERS if mark in agent), "")
     system = next((words for mark, words in SYSTEMS if mark in agent), "")
     return f"{name} on {system}" if name and system else name or agent[:60] or "A browser"

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.core.visibility import visible_to
-from experiments.exchange.export_query import told_whole
+from experiments.exchange.export_query import require_named_systems
 from experiments.models import ExportSubject, Label, Observation, Run
 
 
@@ -28,10 +28,10 @@ def list_tables(chosen: QuerySet[Any]) -> list[tuple[ExportSubject, QuerySet[Any
     return [(what, rows) for what, rows in found if rows.exists()]
 
 
-def whole_runs(chosen: QuerySet[Any], viewer: User | None) -> list[int]:
+def list_whole_runs(chosen: QuerySet[Any], viewer: User | None) -> list[int]:
     """Return the keys of the runs that a dataset includes in full. Raises ExchangeError if this person still has to
     review one without knowing its system."""
-    return list(told_whole(_runs_of(chosen), viewer).values_list("pk", flat=True))
+    return list(require_named_systems(_runs_of(chosen), viewer).values_list("pk", flat=True))
 
 
 def _runs_of(chosen: QuerySet[Any]) -> QuerySet[Run]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.core.params import clean_text
 from experiments.exchange.formats.label_files import INDEX
-from experiments.exchange.label_cells import UnusableLine, as_cell
+from experiments.exchange.label_cells import UnusableLine, format_cell
 from experiments.exchange.label_rows import LabelFile, LabelLine, read_placed
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive, parse_json
 
@@ -40,7 +40,7 @@ class _ZippedLabels(LabelFile):
     def __iter__(self) -> Iterator[LabelLine]:
         with open_archive(self.path, proven=False) as archive:
             if LABELS_MEMBER in archive.members:
-                yield from self._of_dataset(archive)
+                yield from self._read_dataset(archive)
                 return
             told = dict(self._read_index(archive)) if INDEX in archive.members else {}
             for name in archive.members:
@@ -50,7 +50,8 @@ class _ZippedLabels(LabelFile):
                 except UnusableLine as error:
                     self.skip(error)
 
-    def _of_dataset(self, archive: Archive) -> Iterator[LabelLine]:
+    def _read_dataset(self, archive: Archive) -> Iterator[LabelLine]:
+        # Unpacked to a file: the reader of labels reads files several times.
         with tempfile.NamedTemporaryFile(prefix="maia-labels-") as part:
             for chunk in archive.chunks(LABELS_MEMBER, _MAX_LINES):
                 part.write(chunk)
@@ -77,7 +78,7 @@ class _ZippedLabels(LabelFile):
         if not isinstance(label, str):
             raise UnusableLine(f"{name} holds no text: a label is written as JSON, in quotes.")
         if told is not None:
-            cell = {part: clean_text(as_cell(told.get(part))) for part in _TOLD}
+            cell = {part: clean_text(format_cell(told.get(part))) for part in _TOLD}
             return read_placed({**cell, "description": label}, name)
         layer, unit = _read_name(archive, name) or ("", "")
         cell = {**dict.fromkeys(_TOLD, ""), "layer": self.layer or layer, "unit": unit, "description": label}

@@ -20,6 +20,7 @@ class Command(PreparedCommand):
         parser.add_argument("--without-images", action="store_true", help=without)
 
     def handle(self, **options: Any) -> None:
+        # Backups often run from a timer: their log gets a line every 30 seconds.
         line, path = ProgressLine(piped=30), options["file"]
         try:
             with line.until_ctrl_c("No file was written."):

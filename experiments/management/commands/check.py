@@ -13,6 +13,7 @@ from experiments.management.sandbox_check import describe_layers
 class Command(check.Command):
     def handle(self, *app_labels: Any, **options: Any) -> None:
         super().handle(*app_labels, **options)
+        # Only for a check of everything; with options, Django's output stays as it is.
         if not app_labels and not options["tags"] and not options["list_tags"]:
             self.stdout.write(describe_layers())
             for told in filter(None, (_describe_toys(), _describe_plugins())):

@@ -62,6 +62,7 @@ class Command(FetchingCommand):
         drafts = [MemberDraft(CircuitMember(found.model, found.layer, each.unit)) for each in found.members[:most]]
         note = f"Found by effect on the logit of {found.target}."
         try:
+            # On the terminal, the owner of the installation acts.
             row = create_circuit(Actor(welcome.owner()[0]), name, drafts, note)
         except InvalidInput as error:
             raise CommandError(str(error)) from error

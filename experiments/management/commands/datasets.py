@@ -41,7 +41,7 @@ class Command(FetchingCommand):
 
 
 def add_dataset(options: dict[str, Any]) -> str:
-    """Raise RequestError if there is no dataset at this place."""
+    """Add a dataset. Raises RequestError if there is none at this place."""
     from workers.jobs import plugin_keys, registration
 
     key, line = plugin_keys.dataset_key(options["place"], follow_links=options["follow_links"]), ProgressLine()
@@ -56,17 +56,18 @@ def _index_dataset(options: dict[str, Any]) -> str:
 
     line = ProgressLine()
     with line.until_ctrl_c("What is done is kept; the same command continues."):
-        row = registration.known_dataset(options["name"])
+        row = registration.get_dataset(options["name"])
         rows = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     row.refresh_from_db()
     return "\n".join([rows, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
 
 
 def remove_dataset(options: dict[str, Any]) -> str:
-    """Raise RequestError, CommandError if it is one of the registry or of the settings."""
+    """Remove a dataset. Raises RequestError, and CommandError for one of the registry or of the settings."""
     from workers.jobs import registration
 
-    row = registration.known_dataset(options["name"])
+    row = registration.get_dataset(options["name"])
+    # Datasets of the registry and of settings would come back at the next start of a worker.
     if row.added is None:
         raise CommandError(f"{row.key} belongs to the installation and stays.")
     row.delete()
@@ -77,10 +78,11 @@ def list_datasets(as_json: bool) -> str:
     """List the recorded datasets of workers and users, checked again."""
     from workers.jobs import catalogue
 
+    # Files may have come or gone since a worker last looked.
     for key in catalogue.dataset_keys():
         catalogue.write_dataset(key)
     found = [_describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
-    return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(in_words(each) for each in found)
+    return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(_format_dataset(each) for each in found)
 
 
 def _describe_dataset(row: Dataset) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def _describe_dataset(row: Dataset) -> dict[str, Any]:
     }
 
 
-def in_words(each: dict[str, Any]) -> str:
+def _format_dataset(each: dict[str, Any]) -> str:
     """Format a dataset on a line, with remarks below it."""
     broken = f", {each['broken']} left out as broken" if each["broken"] else ""
     lines = [f"{each['key']}  {each['images']:,} images{broken}  {each['label']}"]

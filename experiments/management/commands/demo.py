@@ -1,6 +1,6 @@
 """`manage.py demo`: an installation in which a small team has worked for a week. Called by `make demo`.
 
-Like `up` on a state folder of its own, which fills while it runs: real runs on toybox, reviews, comments, an
+Like `up` with a separate state folder, which fills while it runs: real runs on toybox, reviews, comments, an
 evaluation. Ctrl+C stops it; the next start continues, and once the week is complete it changes nothing more.
 """
 
@@ -37,10 +37,12 @@ class Command(up.Command):
 
     def handle(self, *_: Any, **options: Any) -> None:
         if not options["state"] and "MAIA_STATE" not in os.environ:
+            # Beside a real installation, never in it.
             options["state"] = settings.STATE / FOLDER
         installations: list[DemoInstallation] = []
 
         def make(*parts: Any, example: bool) -> DemoInstallation:
+            # The demo fills itself: no example is asked.
             del example
             if not options["into_filled"]:
                 refuse_other_things(settings.STATE)
@@ -48,6 +50,7 @@ class Command(up.Command):
             installations.append(made)
             return made
 
+        # `start` returns when all parts have ended; the installation then says whether filling failed.
         self.start(options | {"no_example": True}, make)
         if problem := installations[0].problem:
             raise CommandError(problem)
@@ -62,7 +65,7 @@ def refuse_other_things(state: Path) -> None:
         )
 
 
-class DemoInstallation(up.Installation):
+class DemoInstallation(up.RunningInstallation):
     """An installation that fills itself once its site answers."""
 
     def __init__(self, *parts: Any, small: bool, once: bool) -> None:
@@ -76,6 +79,7 @@ class DemoInstallation(up.Installation):
     async def greet(self) -> None:
         await super().greet()
         notify.muted.set()  # this process has no Redis: pages catch up from the database
+        # In a thread: it waits for workers and uses the database synchronously.
         await asyncio.to_thread(self.fill)
         if self.once:
             self.over.set()
@@ -90,6 +94,7 @@ class DemoInstallation(up.Installation):
             filling.fill(settings.STATE, self.user, self.console.say, self.stopping, small=self.small)
             self.console.say("The week is there.")
         except Cancelled:
+            # Ctrl+C is no failure, unless the command was to end with a whole week.
             self.problem = "The week is not complete: the next start continues." if self.once else ""
         except (MaiaError, ActionRefused) as error:
             self.problem = f"The week could not be filled: {error}"

@@ -138,8 +138,8 @@ class Command(FetchingCommand):
         actor = Actor(welcome.owner()[0])
         steps = comparing.plan(actor.person, options)
         comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command continues."))
-        rows, undone = comparison_table.tabulate(steps), self.tell_undone(steps)
-        told = comparison_table.write_plain(rows, undone)
+        rows, unfinished = comparison_table.tabulate(steps), self.list_unfinished(steps)
+        told = comparison_table.write_plain(rows, unfinished)
         self.stdout.write(
             json.dumps(told, ensure_ascii=False) if options["json"] else comparison_table.write_text(rows)
         )
@@ -154,8 +154,8 @@ class Command(FetchingCommand):
         actor = Actor(welcome.owner()[0])
         steps = aim.plan(actor.person, autoencoder, options)
         comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command continues."))
-        rows, undone = aim.tabulate(steps), self.tell_undone(steps)
-        told = aim.write_plain(rows, autoencoder, undone)
+        rows, unfinished = aim.tabulate(steps), self.list_unfinished(steps)
+        told = aim.write_plain(rows, autoencoder, unfinished)
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else aim.write_text(rows))
 
     def refuse(self, options: dict[str, Any], names: tuple[str, ...], words: str) -> None:
@@ -164,20 +164,20 @@ class Command(FetchingCommand):
             if options[name] != self.parser.get_default(name):
                 raise CommandError(words.format(f"--{name.replace('_', '-')}"))
 
-    def tell_undone(self, steps: list[Step]) -> list[str]:
+    def list_unfinished(self, steps: list[Step]) -> list[str]:
         """Report what is left of each evaluation."""
-        undone = comparing.list_undone(steps)
-        for each in undone:
-            self.stderr.write(f"Left undone: {each}.")
-        if undone:
+        unfinished = comparing.list_undone(steps)
+        for each in unfinished:
+            self.stderr.write(f"Left unfinished: {each}.")
+        if unfinished:
             self.stderr.write("The same command continues, and pays nothing twice; raise --max-cost if it is used up.")
-        return undone
+        return unfinished
 
     def do(self, evaluation: Evaluation, kept: str = "") -> dict[str, Any]:
         """Run what is left of an evaluation, and report its figures; `kept` says what Ctrl+C leaves."""
         from workers.jobs import foreground
 
-        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_foretell(evaluation)}")
+        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_forecast_evaluation(evaluation)}")
         line = ProgressLine(piped=TELL_EVERY)
         with line.until_ctrl_c(kept or f"Resume with: manage.py evaluate --resume {evaluation.pk}"):
             result = foreground.work(_claim(evaluation), line)
@@ -185,7 +185,7 @@ class Command(FetchingCommand):
         self.stderr.write(result)
         found = read_result(evaluation)
         for figure in map(encode, found.figures):
-            self.stderr.write(_in_words(figure))
+            self.stderr.write(_format_figure(figure))
         for note in found.notes:
             self.stderr.write(str(note))
         self.stderr.write(CAVEAT)
@@ -301,7 +301,7 @@ def _claim(evaluation: Evaluation) -> Job:
     return Job.objects.get(pk=evaluation.job_id or 0)
 
 
-def _foretell(evaluation: Evaluation) -> str:
+def _forecast_evaluation(evaluation: Evaluation) -> str:
     """Forecast time and cost from recorded runs and checks, before the wait begins."""
     expected = predict(evaluation)
     counts = f"{expected.runs} runs and {expected.checks} label checks at most"
@@ -321,7 +321,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _in_words(figure: dict[str, Any]) -> str:
+def _format_figure(figure: dict[str, Any]) -> str:
     value, low, high = (figure.get(name) for name in ("value", "low", "high"))
     if value is None:
         return f"{figure['label']:60} -  {figure.get('note', '')}"

@@ -15,6 +15,7 @@ from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from workers.record.figures import figure
 
+# Another status than 1, so that scripts can tell a failing program from a failing command.
 FAILED = 3
 """Exit status if the program itself failed: its result is printed anyway."""
 
@@ -41,9 +42,10 @@ class Command(FetchingCommand):
         if advice := compatibility.advise(spec.model, options["toolset"]):
             self.stderr.write(advice)
         named = {name: options[name] for name in ("seed", "seconds", "toolset")}
+        # Nothing is kept: the result of a program is printed, never stored.
         with line.until_ctrl_c(""):
             result = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
-        self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else in_words(result))
+        self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else _format_result(result))
         if result["status"] != "ok":
             raise CommandError(f"The program failed: {result['status'].replace('_', ' ')}.", returncode=FAILED)
 
@@ -56,7 +58,7 @@ def text_of(name: str) -> str:
         raise CommandError(f"{name} cannot be read: {error}") from error
 
 
-def in_words(result: dict[str, Any]) -> str:
+def _format_result(result: dict[str, Any]) -> str:
     """Format the result for a person."""
     lines = [f"{result['status'].replace('_', ' ')}, {result['seconds']:.3f} s of its own time"]
     lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in result["calls"]]

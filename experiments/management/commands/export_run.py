@@ -23,6 +23,7 @@ class Command(PreparedCommand):
         )
 
     def handle(self, **options: Any) -> None:
+        # Each run once, in the order of the command.
         keys = list(dict.fromkeys(options["runs"]))
         if unknown := sorted(set(keys) - set(Run.objects.filter(pk__in=keys).values_list("pk", flat=True))):
             raise CommandError(f"There is no run {unknown[0]}.")
@@ -42,10 +43,12 @@ def write(keys: list[int], target: Path, ending: str) -> None:
 
     write_file = log.write_runs if ending == "eval" else exchange.write_bundle
     line = ProgressLine()
+    # In the same folder: only within one file system is a rename atomic.
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
         try:
             with line.until_ctrl_c("No file was written."):
                 write_file(keys, part, line)
+            # Before the rename: the file must be whole under its final name.
             part.flush()
             Path(part.name).replace(target)
         finally:

@@ -15,6 +15,7 @@ from experiments.management.options import positive
 from experiments.management.prepared import PreparedCommand
 from experiments.models import Run
 
+# A hundred years: larger numbers overflow the date.
 MAX_DAYS = 36_500
 
 
@@ -44,9 +45,11 @@ class Command(PreparedCommand):
 
 def _find_runs(keys: list[int], days: float | None) -> QuerySet[Run]:
     """Return the runs. Raises CommandError if one does not exist."""
+    # Neither, or both.
     if bool(keys) == (days is not None):
         raise CommandError("Name runs by their numbers, or give --days N.")
     if days is not None:
+        # By the clock of the database, which wrote the times.
         return Run.objects.filter(ended__gte=database_now() - timedelta(days=days)).order_by("pk")
     if unknown := sorted(set(keys) - set(Run.objects.filter(pk__in=keys).values_list("pk", flat=True))):
         raise CommandError(f"There is no run {unknown[0]}.")

@@ -41,11 +41,14 @@ def write(study: Study, target: Path, *, show_names: bool) -> None:
     """Write the folder, whole or not at all. Raises CommandError at Ctrl+C."""
     line = ProgressLine()
     target.parent.mkdir(parents=True, exist_ok=True)
+    # In the same file system: only there is a rename atomic.
     part = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
     try:
         with line.until_ctrl_c("No folder was written."):
             write_study(study, FolderSink(part), line, show_names=show_names)
+        # `mkdtemp` gives the folder to its owner alone, and a web server must read it.
         part.chmod(0o755)
+        # An empty target is replaced; one with files was refused above.
         part.replace(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -48,6 +48,7 @@ class Command(PreparedCommand):
             raise CommandError("--write copies a published folder: name that one with --published DIR.")
         line = ProgressLine()
         with line.until_ctrl_c("Nothing is kept; the same command begins again."):
+            # A folder alone is described; with a family or a number, its functions are measured.
             if options["published"] and not (options["family"] or options["functions"]):
                 found, text = _look_at_folder(options["published"], options["write"], line)
             else:
@@ -97,8 +98,9 @@ def _format_family(row: dict[str, Any]) -> list[str]:
 
 
 def _read_seeds(text: str) -> list[int]:
-    """Raise CommandError."""
+    """Parse `--seeds`. Raises CommandError."""
     parts = [part.strip() for part in text.split(",")]
+    # `isascii`, because `isdigit` is also true of digits that `int` refuses, such as ².
     if len(parts) > MAX_SEEDS or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         wanted = f"1 to {MAX_SEEDS} whole numbers below 1,000,000, such as 0,1,2"
         raise CommandError(f"--seeds is {text[:80]!r}: give {wanted}.")
@@ -110,6 +112,7 @@ def _format(found: dict[str, Any]) -> str:
     source = "of ours" if found["model"] == FUNCTIONS else f"of {found['model']}"
     lines = [f"{found['functions']:,} functions {source} ({found['family']}), scripted baseline", ""]
     for name, share in found["shares"].items():
+        # Rows of atoms that were always found would fill the screen.
         if not name.startswith("atom: ") or share["value"] < 1:
             interval = f"[{share['low']:.2f}, {share['high']:.2f}]"
             lines.append(f"{name:24}{share['value']:6.2f} {interval:14}{share['n']:6,}")

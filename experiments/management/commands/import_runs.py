@@ -47,8 +47,9 @@ class Command(PreparedCommand):
         many = len(options["files"]) > 1
         for path in options["files"]:
             try:
-                taken = _taken_in(path, owner, typed, line)
+                taken = _import_file(path, owner, typed, line)
             except CommandError as error:
+                # Of many files, one that is refused does not hold up the others; Ctrl+C does.
                 if not many or error.returncode == STOPPED:
                     raise
                 failed += 1
@@ -59,15 +60,15 @@ class Command(PreparedCommand):
             raise CommandError(f"{failed} of {len(options['files'])} files were not taken; the others were.")
 
 
-def _taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
+def _import_file(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
     """Import one file; return the outcome in words. Raises CommandError."""
-    from experiments.exchange.import_bundle import Source
+    from experiments.exchange.import_bundle import ImportSource
     from workers.jobs import exchange
 
     try:
         kind, said = _describe_file(path, typed)
         with line.until_ctrl_c("Runs that were whole by then are kept."):
-            return exchange.take(path, kind, Source(path.name, owner), said, line)
+            return exchange.import_file(path, kind, ImportSource(path.name, owner), said, line)
     except MaiaError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -85,9 +86,11 @@ def _importer(name: str | None) -> User:
 def _describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """Return the kind of a file, and its description. Raises CommandError for other files, or if data are missing."""
     if path.is_dir():
+        # MAIA itself writes a folder for each run: name the transcripts in it.
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
         raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")
     kind = KINDS.get(path.suffix.lower())
+    # Labels may come as .json too: a source is what only labels have.
     if kind == ImportKind.HISTORY and typed["source"]:
         kind = ImportKind.LABELS
     if kind is None:

@@ -66,6 +66,7 @@ class Command(FetchingCommand):
         from workers.jobs import foreground
         from workers.jobs.console import Console
 
+        # With --json, standard output has the object alone.
         console = Console(sys.stderr if options["json"] else sys.stdout)
         try:
             run = self.find_run(options)
@@ -73,6 +74,7 @@ class Command(FetchingCommand):
             check = foreground.check_conclusion(ended, lambda what, *_: console.line(what))
         except KeyboardInterrupt:
             console.line("")
+            # 128 + SIGINT, as shells report it.
             raise CommandError(f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130) from None
         console.line("")
         if check is not None:
@@ -80,6 +82,7 @@ class Command(FetchingCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_summary(ended, check), ensure_ascii=False))
         again = f"manage.py investigate --resume {ended.pk}"
+        # 75 is EX_TEMPFAIL of sysexits.h: the same command may succeed later.
         if ended.status == Status.PAUSED:
             raise CommandError(f"Paused. Resume: {again}", returncode=75)
         if ended.status == Status.WAITING and transcript.awaits_reply(ended):
@@ -92,12 +95,13 @@ class Command(FetchingCommand):
     def find_run(self, options: dict[str, Any]) -> Run:
         """Return the run that the options name, or a new one."""
         if options["resume"] is not None:
-            return _existing(options["resume"])
+            return _get_run(options["resume"])
         if options["fork"] is not None:
             # A fork, with the options that differ from the command's defaults. Raises CommandError, and saves nothing.
             from workers.jobs import foreground
 
-            source = _existing(options["fork"])
+            source = _get_run(options["fork"])
+            # Units of the model must be known before the form can check them.
             foreground.look_at(source)
             defaults = {"backbone": None, "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
             given = {name: options[name] for name, value in defaults.items() if options[name] != value}
@@ -124,10 +128,11 @@ def make_run(options: dict[str, Any]) -> Run:
     """Build a new run from the options. Raises RequestError, and saves nothing, if it is not possible."""
     from workers.jobs import foreground
     from workers.jobs.laboratory import laboratory
-    from workers.jobs.run_round import first_event
+    from workers.jobs.run_round import get_first_event
 
     spec = choices.system_of(options)
     is_function = spec.kind == tasks.FUNCTION
+    # Defaults depend on the system, so the parser cannot give them.
     options["task"] = options["task"] or (tasks.FUNCTION if is_function else tasks.DEFAULT_TASK)
     scripted = compatibility.SCRIPTED_FUNCTIONS if is_function else compatibility.SCRIPTED
     options["backbone"] = options["backbone"] or scripted
@@ -145,7 +150,7 @@ def make_run(options: dict[str, Any]) -> Run:
         options=asked,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
-    first_event(run)  # raises RequestError if what the run asks for is not possible
+    get_first_event(run)  # raises RequestError if what the run asks for is not possible
     foreground.look_at(run)
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 
@@ -159,7 +164,7 @@ def suggest_question(spec: Any, task: str) -> str:
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 
-def _existing(run_id: int) -> Run:
+def _get_run(run_id: int) -> Run:
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         raise CommandError(f"There is no run {run_id}.")
@@ -175,6 +180,7 @@ def _describe_check(check: LabelCheck) -> str:
         return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
     reading, low, high = describe_reading(check), check.pearson_low, check.pearson_high
     within = "(too few images show it for an interval)" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
+    # A check without a reading has no first sentence.
     return f"{reading} " * bool(reading) + (
         f"On images that the agent never saw the label predicts the unit with r = {check.pearson:.2f} "
         f"{within} and AUPRC {check.auprc:.2f} (chance {check.base_rate:.3g}); "
@@ -184,6 +190,7 @@ def _describe_check(check: LabelCheck) -> str:
 
 def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
     """Return the run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
+    # The agent repeats its list in each round: only the last one counts.
     newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
     hypotheses = run.hypotheses.filter(round=newest).order_by("number")
     grades = [event.content for event in run.events.filter(kind="graded").order_by("seq")]

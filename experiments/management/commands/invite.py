@@ -29,6 +29,7 @@ class Command(PreparedCommand):
     def handle(self, **options: Any) -> None:
         role = Role[options["role"].upper()]
         with transaction.atomic():
+            # No inviter: the terminal has no user, and access to it is access to everything.
             invitation, token = Invitation.issue(None, role, options["note"][:NOTE_CHARS])
             audit.record(Actor(None), Verb.INVITATION_MADE, invitation, role=role.label)
         self.stdout.write(f"The first person to open this link within 7 days joins as {role.label.lower()}:")
@@ -39,5 +40,6 @@ def address() -> str:
     """Return the address of the site, as far as the settings say."""
     if settings.CSRF_TRUSTED_ORIGINS:
         return str(settings.CSRF_TRUSTED_ORIGINS[0])
+    # Patterns such as ".example.org" are no address.
     host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
     return f"https://{host}" if settings.HTTPS else f"http://{host}:8000"

@@ -24,18 +24,22 @@ class Command(BaseCommand):
     )
 
     def handle(self, **_: Any) -> None:
+        # Removed from the environment, so that no child process inherits it.
         asker = Asker(os.environ.pop(VARIABLE, "").strip())
         if not asker.token:
             raise CommandError(f"Set {VARIABLE} to a token of yours: the page Settings, Tokens makes one.")
         try:
+            # Checked at once: a client would else report the failure only at its first tool.
             entry.identify(asker)
         except AuthenticationError:
             raise CommandError(f"The token in {VARIABLE} is unknown, revoked or expired. Make another.") from None
         except Http404:
             raise CommandError(f"The person of the token in {VARIABLE} is no member of the team.") from None
+        # Imported late: the SDK takes over a second, and a bad token needs none of it.
         from experiments.mcp.server import make_server
 
         entry.asker.set(asker)
+        # A person has started it by hand, and would see nothing at all.
         if sys.stdin.isatty():
             self.stderr.write("Waiting for an MCP client on standard input. Ctrl+C stops.")
         make_server().run("stdio")

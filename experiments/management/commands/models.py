@@ -33,10 +33,10 @@ class Command(FetchingCommand):
             rows = [
                 {name: getattr(layer, name) for name in ("name", "kind", "units", "names", "scale")} for layer in layers
             ]
-            self.stdout.write(as_json(rows) if options["json"] else _in_lines(layers))
+            self.stdout.write(format_json(rows) if options["json"] else _format_layers(layers))
         else:
             found = list_models()
-            self.stdout.write(as_json(found) if options["json"] else in_words(found))
+            self.stdout.write(format_json(found) if options["json"] else _format_models(found))
 
 
 def list_models() -> list[dict[str, Any]]:
@@ -60,6 +60,7 @@ def remove_model(name: str) -> str:
     """Remove a model. Raises CommandError for one that was not added."""
     from workers.jobs import plugin_keys
 
+    # A model may be named as it was added: by key, by folder, or by its id on the hub.
     row = VisionModelRow.objects.filter(
         name__in=[name, plugin_keys.make_absolute(name), f"hf:{name}"], added__isnull=False
     ).first()
@@ -69,11 +70,11 @@ def remove_model(name: str) -> str:
     return f"{row.name} is off the list. Its runs and its files stay."
 
 
-def as_json(found: object) -> str:
+def format_json(found: object) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def _in_lines(layers: list[Layer]) -> str:
+def _format_layers(layers: list[Layer]) -> str:
     """Format each layer on a line: name, kind, units, and how its logits become probabilities."""
     width = max((len(layer.name) for layer in layers), default=0)
     return "\n".join(
@@ -81,7 +82,7 @@ def _in_lines(layers: list[Layer]) -> str:
     )
 
 
-def in_words(found: list[dict[str, Any]]) -> str:
+def _format_models(found: list[dict[str, Any]]) -> str:
     """Format each model on a line; below a missing one, how to get it."""
     width = max(len(each["name"]) for each in found)
     lines = []

@@ -21,6 +21,7 @@ class Command(PreparedCommand):
     def handle(self, **options: Any) -> None:
         line = ProgressLine(piped=30)
         with line.until_ctrl_c("What was removed until then is gone; the rest stays."):
+            # Without --yes the same code counts, so that both agree.
             found = pruning.prune(options["older_than"], line, dry=not options["yes"])
         done = "Removed" if options["yes"] else "To be removed"
         self.stdout.write(

@@ -21,6 +21,7 @@ class Command(PreparedCommand):
         parser.add_argument("file", metavar="FILE", type=Path, help="what manage.py backup wrote")
 
     def handle(self, **options: Any) -> None:
+        # Each image is compared with its key, the hash of its pixels, before it is stored.
         from workers.jobs.images import key_of_file
 
         line, path = ProgressLine(piped=30), options["file"]

@@ -85,6 +85,7 @@ class Command(FetchingCommand):
             self.stdout.write(json.dumps(found) if options["json"] else _describe_truth(found))
         elif options["action"] == "report":
             found = _measure_one(options["name"])
+            # Only of those trained here are the training images known.
             trained = not any(card["name"] == options["name"] and card["source"] for card in _list_all())
             words = format_report(read_report(found), trained)
             self.stdout.write(json.dumps(found) if options["json"] else words)
@@ -97,6 +98,7 @@ class Command(FetchingCommand):
         """Train one for each k, reported as soon as it is trained."""
         if len(options["k"]) > 1 and options["name"]:
             raise CommandError("Leave --name out for several k: each auto-encoder has a name of its own.")
+        # Each k once, in the order of the command.
         for k in dict.fromkeys(options["k"]):
             found = _train_one({**options, "k": k})
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))

@@ -29,6 +29,7 @@ class Command(PreparedCommand):
             self._copy(back=options["back"], check=options["check"])
 
     def _copy(self, *, back: bool, check: bool) -> None:
+        # The check reads the configured store, which is the bucket, not the folder.
         if back and check:
             raise CommandError("Copy back first; then unset MAIA_STORAGE and let manage.py verify read the folder.")
         line = ProgressLine(piped=30)

@@ -73,6 +73,7 @@ class Command(PreparedCommand):
 
     def handle(self, **options: Any) -> None:
         act = options["act"]
+        # On the terminal, the owner of the installation acts.
         by = Actor(welcome.owner()[0])
         try:
             match act:
@@ -91,6 +92,7 @@ class Command(PreparedCommand):
                     self._show(options)
                 case "watch":
                     self._watch(options)
+                # show, pause and stop: the last two act first.
                 case _:
                     if act in _ACTS:
                         _ACTS[act](by, _find(options["sweep"]).pk)
@@ -99,7 +101,8 @@ class Command(PreparedCommand):
             raise CommandError(str(refusal)) from refusal
 
     def _start(self, actor: Actor, options: dict[str, Any]) -> None:
-        form = NewSweep(_fill_in(options), SystemNameMasker(actor.person))
+        # The page's own form, so that both check the same and draw the same units.
+        form = NewSweep(_build_form_data(options), SystemNameMasker(actor.person))
         if not form.is_valid():
             raise CommandError("\n".join(form.problems))
         self.stderr.write(summaries.describe_forecast(predict(form.draft())))
@@ -115,7 +118,7 @@ class Command(PreparedCommand):
     def _show(self, options: dict[str, Any]) -> None:
         row = _find(options["sweep"])
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(row), ensure_ascii=False))
+            self.stdout.write(json.dumps(_encode_sweep(row), ensure_ascii=False))
             return
         self.stdout.write(f"{row.name}. {summaries.describe_progress(row)}")
         for failure in lists.list_failures(row):
@@ -131,6 +134,7 @@ class Command(PreparedCommand):
             if (line := summaries.describe_progress(row)) != said:
                 self.stderr.write(line)
                 said = line
+            # A sweep that is paused or waits needs a person: there is nothing left to watch.
             if not lists.state_of(row).live:
                 break
             time.sleep(LOOK_EVERY)
@@ -155,12 +159,13 @@ def _add_budget(parser: CommandParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work of the whole, all runs together")
 
 
-def _fill_in(options: dict[str, Any]) -> QueryDict:
+def _build_form_data(options: dict[str, Any]) -> QueryDict:
     """Fill in the page's form from the options."""
     typed = QueryDict(mutable=True)
     same = ("model", "state", "words", "sample", "below", "seed", "task", "question", "name", "dataset", "priority")
     given = {name: options[name] for name in (*same, "rounds")}
     given |= {f"budget_{name}": options[name] for name in _BUDGET}
+    # Forms read text; what is left out gets the form's own default.
     typed.update({name: str(value) for name, value in given.items() if value is not None})
     for name, field in (("layers", "layer"), ("agent", "agent"), ("toolset", "toolset")):
         typed.setlist(field, options[name])
@@ -169,6 +174,7 @@ def _fill_in(options: dict[str, Any]) -> QueryDict:
         typed["units"] = _read_list(options["units"])
     for name in ("ablation", "unpriced"):
         if options[name]:
+            # What browsers send for a ticked box.
             typed[name] = "on"
     return typed
 
@@ -189,6 +195,7 @@ def _choice_of(options: dict[str, Any]) -> str:
 
 def _read_list(path: str) -> str:
     try:
+        # One character more than allowed lets the form say that the list is too long.
         text = sys.stdin.read(MAX_CHARS + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"The list {path} cannot be read: {error}. It is CSV in UTF-8.") from error
@@ -202,7 +209,7 @@ def _find(pk: int) -> Any:
     return row
 
 
-def _as_json(row: Any) -> dict[str, Any]:
+def _encode_sweep(row: Any) -> dict[str, Any]:
     counts = ("planned", "created_runs", "done_runs", "failed_runs", "stopped_runs", "active_runs", "checked_runs")
     took = ("cost", "tokens", "seconds", "status", "reason", "name")
     return {

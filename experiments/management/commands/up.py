@@ -25,7 +25,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from experiments.management.prepared import explain_database
 from experiments.management.supervisor import claims, parts, welcome
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 from experiments.management.supervisor.processes import Child, Keeper
 
 STARTING_SECONDS = 60.0
@@ -42,19 +42,22 @@ class Command(BaseCommand):
         parser.add_argument("--no-example", action="store_true", help="ask no example query at the very first start")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        self.start(options, Installation)
+        self.start(options, RunningInstallation)
 
-    def start(self, options: dict[str, Any], make: Callable[..., Installation]) -> None:
+    def start(self, options: dict[str, Any], make: Callable[..., RunningInstallation]) -> None:
         """Keep alive what `make` returns until it ends. Raises CommandError."""
         if options["state"] and options["state"].resolve() != settings.STATE:
             # Start this process again with the other state folder: settings are read only once
             os.environ["MAIA_STATE"] = str(options["state"].resolve())
             os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
+        # Skipped by Django because of `requires_system_checks`.
         self.check()
-        console, port = Console(), options["port"]
+        console, port = SupervisorConsole(), options["port"]
+        # 1. Claim folder and port; both are released when the block ends.
         with ExitStack() as held:
             held.enter_context(claims.state_folder(settings.STATE))
             claims.free_port(port)
+            # 2. A private Redis, unless the settings name one.
             redis = None
             if not os.environ.get("MAIA_REDIS_URL"):
                 folder = held.enter_context(parts.private_folder(settings.STATE))
@@ -63,18 +66,22 @@ class Command(BaseCommand):
                 url = parts.redis_address(folder)
                 os.environ["MAIA_REDIS_URL"] = url
                 current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
+            # 3. The database, and the account to sign in with.
             with explain_database():
                 call_command("migrate", verbosity=0, interactive=False)
                 user, first = welcome.owner()
+            # 4. Everything else, until Ctrl+C.
             installation = make(console, port, redis, user, example=first and not options["no_example"])
             if not asyncio.run(installation.run()):
                 raise CommandError("Stopped, because a part could not be kept alive. See above.")
 
 
-class Installation:
+class RunningInstallation:
     """All parts of one installation, from start to stop."""
 
-    def __init__(self, console: Console, port: int, redis: Child | None, user: User, *, example: bool) -> None:
+    def __init__(
+        self, console: SupervisorConsole, port: int, redis: Child | None, user: User, *, example: bool
+    ) -> None:
         self.console = console
         self.port = port
         self.user = user
@@ -90,14 +97,17 @@ class Installation:
     async def run(self) -> bool:
         """Keep everything alive until Ctrl+C or SIGTERM. Returns False if a dying part ended it."""
         loop = asyncio.get_running_loop()
+        # SIGHUP comes when the terminal is closed.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.interrupt)
         self.console.say("Starting. The link follows when everything answers.")
+        # In a task: it waits for parts that are started below.
         greeting = asyncio.create_task(self.greet())
         greeting.add_done_callback(self.greeted)
         for keeper in [*self.redis, *self.others]:
             keeper.start()
         await self.over.wait()
+        # A greeting that still waits must not outlive the parts.
         greeting.cancel()
         await self.stop()
         return self.healthy
@@ -127,6 +137,7 @@ class Installation:
     async def greet(self) -> None:
         """Print the address once the site answers."""
         await self.until(lambda: parts.web_answers(self.port), "The web server")
+        # Without a worker, the first question would seem to hang.
         await self.until(parts.worker_answers, "A worker")
         if self.example:
             await database_sync_to_async(welcome.ask_example)(self.user)
@@ -149,5 +160,6 @@ class Installation:
         while not await asyncio.to_thread(answers):
             await asyncio.sleep(0.2)
             asked += 0.2
+            # True in one step alone, so that it is said once.
             if asked - 0.2 < STARTING_SECONDS <= asked:
                 self.console.say(f"{who} does not answer yet. If nothing follows, its lines above say why.")

@@ -34,6 +34,7 @@ class Command(PreparedCommand):
 
         line = ProgressLine(piped=30)
         with line.until_ctrl_c("Nothing was changed."):
+            # Reading every image may take hours, so it can be left out.
             key_of = key_of_file if options["images"] else None
             found = verification.find_problems(key_of, sample=options["sample"], progress=line)
             orphans = image_files.count_orphans(line) if options["images"] else None

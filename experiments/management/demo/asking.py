@@ -37,27 +37,29 @@ VIEW = "Labels that hold"
 
 def ask_units(team: Team) -> None:
     """Ask what single units respond to."""
-    for layer, unit in _some(UNITS, team):
+    for layer, unit in _take_some(UNITS, team):
         ask(team.researcher, "describe", TOYBOX, layer, unit)
     team.settle()
+    # After the runs have ended: only then is there an answer to comment on.
     write(team.researcher, list_answers(team.researcher).first(), "The first label holds on images it never saw.")
 
 
 def ask_classes(team: Team) -> None:
     """Ask whether classes rely on spurious features."""
-    for task, unit in _some(CLASSES, team):
+    for task, unit in _take_some(CLASSES, team):
         ask(team.second_researcher, task, TOYBOX, "logits", unit)
 
 
 def ask_neurons(team: Team) -> None:
     """Ask about neurons with a known truth, by users who do not know it."""
-    for layer, unit in _some(HIDDEN, team):
+    for layer, unit in _take_some(HIDDEN, team):
         ask(team.second_researcher, "describe", NEURONS, layer, unit)
 
 
 def sweep_layer(team: Team) -> None:
     """Sweep some units of one layer, drawn at random; exemplars of all of them."""
     layer = Layer.objects.select_related("model").get(model__name=TOYBOX, name="layer4")
+    # Exemplars of a whole layer take minutes.
     if not team.small:
         units.ask_for_layer(team.researcher, layer, TOYBOX)
     name = "A first look at layer4"
@@ -66,6 +68,7 @@ def sweep_layer(team: Team) -> None:
     sample = 1 if team.small else 8
     given = QueryDict(mutable=True)
     given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(sample)})
+    # The scripted agent is free and needs no network.
     given.update({"seed": "5", "agent": "scripted", "task": tasks.DEFAULT_TASK})
     sweeps.start(team.researcher, NewSweep(given, SystemNameMasker(team.researcher.person)))
 
@@ -99,6 +102,7 @@ def ask_again(team: Team) -> None:
 
 def ask(actor: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
     """Ask for the run as the form New run would; return the existing one if this person has asked before."""
+    # Runs of sweeps and evaluations are no questions of a person.
     asked = Run.objects.filter(
         owner=actor.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None
     )
@@ -133,6 +137,6 @@ def _keep_view(actor: Actor, name: str, query: str) -> None:
         views.write_view(actor, SavedView(owner=actor.person), name, query, shared=True)
 
 
-def _some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
+def _take_some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
     """Return all of them; the first alone if little is wanted."""
     return list(rows)[: 1 if team.small else None]

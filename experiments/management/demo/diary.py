@@ -46,6 +46,7 @@ class Diary:
         self.write()
 
     def write(self) -> None:
+        # Written beside and renamed, so that an interruption leaves a whole file.
         fresh = self.path.with_suffix(".new")
         fresh.write_text(json.dumps({"began": self.began, "over": self.over}, indent=1) + "\n")
         fresh.replace(self.path)
@@ -57,11 +58,13 @@ def move_back(began: datetime, ending: datetime) -> None:
     kinds: list[type[models.Model]] = [
         each for each in apps.get_app_config("experiments").get_models() if each._meta.model_name not in STAYS
     ]
+    # Accounts are Django's, but their dates of joining belong to the week.
     kinds.append(User)
     with transaction.atomic():
         for kind in kinds:
             for column in kind._meta.concrete_fields:
                 if isinstance(column, models.DateTimeField):
+                    # Earlier rows have been moved to their own days already.
                     rows = kind._default_manager.filter(**{f"{column.name}__gte": began})
                     rows.update(**{column.name: F(column.name) - distance})
 
@@ -70,5 +73,6 @@ def day_before(days: int, hour: int) -> datetime:
     """Return that hour, UTC, this many days ago; for today, an hour ago."""
     now = timezone.now()
     if not days:
+        # A fixed hour of today may still be ahead.
         return now - timedelta(hours=1)
     return (now - timedelta(days=days)).replace(hour=hour, minute=12, second=0)

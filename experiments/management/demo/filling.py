@@ -25,7 +25,7 @@ OPEN_CHECKS = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 
 
 @dataclass(frozen=True)
-class Scene:
+class DemoScene:
     """A scene, and when it ended: this many days ago, at this hour."""
 
     words: str
@@ -35,17 +35,17 @@ class Scene:
 
 
 WEEK = (
-    Scene("Units, described", 6, 10, asking.ask_units),
-    Scene("Classes, searched for biases", 5, 11, asking.ask_classes),
-    Scene("Neurons with a known truth", 5, 16, asking.ask_neurons),
-    Scene("A sweep over a layer", 4, 15, asking.sweep_layer),
-    Scene("Reviews, blind", 3, 14, judging.review_units),
-    Scene("An evaluation", 2, 17, asking.evaluate_neurons),
-    Scene("The same question again", 1, 10, asking.ask_again),
-    Scene("Labels side by side", 1, 15, judging.compare_labels),
-    Scene("A link for outsiders", 1, 17, judging.share_run),
-    Scene("A study to publish", 1, 18, judging.publish_study),
-    Scene("A queue that waits", 0, 0, judging.leave_queue),
+    DemoScene("Units, described", 6, 10, asking.ask_units),
+    DemoScene("Classes, searched for biases", 5, 11, asking.ask_classes),
+    DemoScene("Neurons with a known truth", 5, 16, asking.ask_neurons),
+    DemoScene("A sweep over a layer", 4, 15, asking.sweep_layer),
+    DemoScene("Reviews, blind", 3, 14, judging.review_units),
+    DemoScene("An evaluation", 2, 17, asking.evaluate_neurons),
+    DemoScene("The same question again", 1, 10, asking.ask_again),
+    DemoScene("Labels side by side", 1, 15, judging.compare_labels),
+    DemoScene("A link for outsiders", 1, 17, judging.share_run),
+    DemoScene("A study to publish", 1, 18, judging.publish_study),
+    DemoScene("A queue that waits", 0, 0, judging.leave_queue),
 )
 
 
@@ -53,12 +53,13 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
     """Execute what is left of the week. Raises Cancelled between two checks once `stopping` is set."""
 
     def settle() -> None:
-        _until(_is_settled, stopping)
+        _wait_until(_is_settled, stopping)
 
     try:
         diary = Diary(state)
         diary.write()
-        _until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
+        # The first worker writes the catalogue; before that there is nothing to ask about.
+        _wait_until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
         team = admit_team(owner, settle, small=small)
         for place, scene in enumerate(WEEK, 1):
             if scene.words in diary.over:
@@ -67,9 +68,11 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
             began = diary.begin(scene.words)
             scene.play(team)
             settle()
+            # After all work has ended: rows that are written later would keep today's date.
             move_back(began, day_before(scene.days, scene.hour))
             diary.end(scene.words)
     finally:
+        # The thread's own connection, which Django closes only after requests.
         connection.close()
 
 
@@ -84,7 +87,7 @@ def _is_settled() -> bool:
     )
 
 
-def _until(is_so: Callable[[], bool], stopping: Event) -> None:
+def _wait_until(is_so: Callable[[], bool], stopping: Event) -> None:
     """Wait. Raises Cancelled."""
     while not is_so():
         if stopping.is_set():

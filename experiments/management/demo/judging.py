@@ -38,6 +38,7 @@ def review_units(team: Team) -> None:
     for place, person in enumerate(team.reviewers):
         for item in queue.items.select_related("run__label_check").order_by("position"):
             _review(person, item, place)
+    # Two are settled; further ones stay disputed, to show that state as well.
     disputed = [each for each in queue.items.all() if len(_list_verdicts(each)) > 1]
     for item in disputed[:2]:
         if not item.adjudications.exists():
@@ -58,10 +59,12 @@ def compare_labels(team: Team) -> None:
     if Review.objects.filter(state=ReviewState.SUBMITTED).exclude(corrected_label="").exists():
         trial = PairwiseTrial.objects.filter(name=TRIAL).first() or _make_trial(team.owner)
         for place, person in enumerate(team.reviewers if trial.closed is None else []):
+            # Each person begins at another turn, so that their answers differ.
             for turn in count(place):
                 following = TrialDesk(trial).list_next(person.person, 1)
                 if not following:
                     break
+                # The pair's order is drawn for each person, so no source is favoured.
                 said = pairs.FIRST if turn % 3 else pairs.SECOND
                 judging.answer(person, "trials", trial.pk, following[0].pk, said, 6.0 + turn)
         if trial.closed is None:
@@ -105,6 +108,7 @@ def _review(actor: Actor, item: ReviewItem, place: int) -> None:
     r = (check.pearson if check else None) or 0.0
     verdicts = ["accept", "revise", "reject"]
     grade = (r < HOLDS) + (r < HALF)
+    # Without exceptions all reviewers would agree, and agreement would be trivial.
     if (2 * item.position + place) % 7 == 0:
         grade += 1 if grade < 2 else -1
     scores = dict(zip(("supported", "specific", "complete", "confounds", "samples"), (0, 1, 0, 1, 0), strict=True))

@@ -39,6 +39,7 @@ class Team:
 
 def admit_team(owner: User, settle: Callable[[], None], *, small: bool) -> Team:
     """Give each of them an account and a role; an existing account keeps its role."""
+    # In the order of PEOPLE, which is that of the fields.
     one, two, three, four = (_admit(Actor(owner), name, *known) for name, known in PEOPLE.items())
     return Team(Actor(owner), one, two, three, four, settle, small)
 
@@ -46,9 +47,11 @@ def admit_team(owner: User, settle: Callable[[], None], *, small: bool) -> Team:
 def _admit(owner: Actor, account: str, name: str, role: Role) -> Actor:
     user, is_new = User.objects.get_or_create(username=account, defaults={"first_name": name})
     if is_new:
+        # The demo's people cannot sign in with a password.
         user.set_unusable_password()
         user.save()
     if not Member.objects.filter(user=user).exists():
+        # By invitation, as real members join, so that the audit shows it.
         invitation, _ = actions.invite(owner, role, name)
         actions.admit(Actor(user), invitation)
     return Actor(user)

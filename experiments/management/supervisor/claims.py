@@ -16,8 +16,10 @@ from django.core.management.base import CommandError
 def state_folder(state: Path) -> Iterator[None]:
     """Hold the state folder, created if needed. Raises CommandError if another `up` holds it."""
     state.mkdir(parents=True, exist_ok=True)
+    # Opened to append: a start that is refused must not empty the file of the one that runs.
     with (state / "up.lock").open("a+") as lock:
         try:
+            # The kernel releases it when the process ends, however that happens.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)

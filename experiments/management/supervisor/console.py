@@ -15,7 +15,7 @@ COLOURS = {OURS: "1", "web": "36", "worker": "33", "beat": "35", "redis": "32"}
 
 
 @dataclass
-class Console:
+class SupervisorConsole:
     """Prints lines of the supervisor and its children."""
 
     stream: TextIO = field(default_factory=lambda: sys.stdout)

@@ -20,6 +20,7 @@ from experiments.management.supervisor.processes import Child
 
 def web(port: int) -> Child:
     """Return the ASGI server of pages, API and WebSockets."""
+    # The loopback address only: other machines must not reach a site without TLS.
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
     quiet = ["--log-level", "warning", "--no-access-log"]
     bounded = ["--ws-max-size", "4096", "--http", "maia_web.http_protocol:TimedHeaders"]
@@ -28,16 +29,14 @@ def web(port: int) -> Child:
 
 
 def workers(count: int, threads: int) -> list[Child]:
-    """Return this many workers, 0 for one on each GPU, or one without any: a process each, since it holds the models.
-    They alone are given the keys of providers. `threads` are Celery's, for long jobs; those for rounds are a worker's
-    own.
-    """
+    """Return this many workers, 0 for one on each GPU, or one without any. `threads` are Celery's, for long jobs."""
     gpus = list_gpus()
     several = count or len(gpus) or 1
     if several == 1:
         return [_worker("worker", threads)]
     cores = max(1, (os.cpu_count() or 1) // several)
     made = []
+    # One process for each, since a process holds the models. Without GPUs, they share the cores.
     for place in range(several):
         own = ("CUDA_VISIBLE_DEVICES", gpus[place % len(gpus)]) if gpus else ("OMP_NUM_THREADS", str(cores))
         made.append(_worker(f"worker-{place + 1}", threads, own))
@@ -45,18 +44,19 @@ def workers(count: int, threads: int) -> list[Child]:
 
 
 def _worker(name: str, threads: int, *own: tuple[str, str]) -> Child:
+    # Names of workers must differ, hence the number in `name` and the host in "%h".
     options = ["--concurrency", str(threads), "--queues", "long,recovery", "--hostname", f"{name}@%h"]
     alone = ["--without-gossip", "--without-mingle"]  # no other worker needs to be known at the start
     words = ["celery", "--quiet", "--app", "maia_web", "worker", *options, *alone]
+    # Only workers ask providers: nothing else gets their keys.
     return Child(name, [sys.executable, "-m", *words], trusted=True, own=own)
 
 
 def list_gpus(drivers: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """Return the names of the available GPUs: those that CUDA_VISIBLE_DEVICES names, else all by number. Asks the
-    driver's folder: only workers load PyTorch.
-    """
+    """Return the names of the available GPUs: those that CUDA_VISIBLE_DEVICES names, else all by number."""
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [each.strip() for each in named.split(",") if each.strip() not in ("", "-1")]
+    # The driver's folder knows too: only workers load PyTorch.
     return [str(place) for place, _ in enumerate(drivers.iterdir())] if drivers.is_dir() else []
 
 
@@ -85,6 +85,7 @@ def web_answers(port: int) -> bool:
 def worker_answers() -> bool:
     """True if a worker answers over Redis."""
     try:
+        # A short wait, since the caller asks again.
         return bool(current_app.control.ping(timeout=0.5))
     except (OperationalError, RedisError, OSError):
         return False
@@ -95,15 +96,13 @@ def worker_answers() -> bool:
 
 @contextmanager
 def private_folder(state: Path) -> Iterator[Path]:
-    """Yield a new folder with mode 700 for the socket of Redis, and delete it afterwards.
-
-    Its path must have at most 107 bytes, so it is not in the state folder. A link there leads to it, so that the
-    next start can delete what a killed one left.
-    """
+    """Yield a new folder with mode 700 for the socket of Redis, and delete it afterwards."""
     link = state / "redis"
+    # A start that was killed has left its folder: the link tells where it is.
     if link.is_symlink():
         shutil.rmtree(link.readlink(), ignore_errors=True)
         link.unlink()
+    # The path of a socket has at most 107 bytes, so it is not in the state folder.
     folder = Path(tempfile.mkdtemp(prefix="maia-", dir="/tmp"))
     link.symlink_to(folder)
     try:
@@ -119,9 +118,10 @@ def redis_address(folder: Path) -> str:
 
 
 def redis(folder: Path) -> Child:
-    """Return a private Redis. It listens on a socket that only this user can reach, without a port, and stores
-    nothing on disk. Its output is shown only if it dies."""
+    """Return a private Redis, whose output is shown only if it dies."""
+    # Only this user may open the socket, and there is no port, which any user of the machine could reach.
     private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
+    # Nothing is written to disk: what matters is in the database.
     empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
     server = shutil.which("redis-server")
     if not server:

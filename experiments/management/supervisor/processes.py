@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.console import SupervisorConsole
 
 SHORT_LIFE = 10.0
 """Seconds: a child that lived shorter than this failed at its start."""
@@ -38,6 +38,7 @@ OF_SINGLE_SIGN_ON = "MAIA_OIDC_CLIENT_SECRET"
 """Settings with the secret of single sign-on, or the name of its file."""
 
 PR_SET_PDEATHSIG = 1
+# Loaded here: after a fork, the child must not load libraries.
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,13 +66,14 @@ class Child:
         secrets = [(OF_PROVIDERS, self.trusted), (OF_COLLECTORS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
         withheld = tuple(start for start, given in secrets if not given)
         ours = {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
+        # Later ones win: a user's own PYTHONWARNINGS is kept.
         return QUIET_PYTHON | ours | dict(self.own)
 
 
 class Keeper:
-    """Keeps one child alive from `start` to `stop`. `gave_up` is called when that fails."""
+    """Keep one child alive from `start` to `stop`. `gave_up` is called when that fails."""
 
-    def __init__(self, child: Child, console: Console, gave_up: Callable[[], None]) -> None:
+    def __init__(self, child: Child, console: SupervisorConsole, gave_up: Callable[[], None]) -> None:
         self.child = child
         self.console = console
         self.gave_up = gave_up
@@ -90,6 +92,7 @@ class Keeper:
         if not done:
             self.console.say(f"{self.child.name} did not end within {self.child.grace:.0f} s and is killed.")
             self.kill()
+        # After the kill the task ends by itself; awaiting it also raises what went wrong in it.
         await self.task
 
     def ask_to_end(self) -> None:
@@ -104,17 +107,20 @@ class Keeper:
 
     async def keep(self) -> None:
         """Run the child repeatedly until `stop` is called, or it dies too often."""
+        # 1. Run it, until it ends or `stop` is called.
         short_lives = 0
         while not self.stopping.is_set():
             began = time.monotonic()
             status = await self.live()
             if self.stopping.is_set():
                 break
+            # 2. Say how it ended; a quiet child's lines are the only trace of why.
             for line in self.last_lines if self.child.quiet else ():
                 self.console.say(line, self.child.name)
             how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
             lived = time.monotonic() - began
             short_lives = short_lives + 1 if lived < SHORT_LIFE else 0
+            # 3. Give up on one that never starts.
             if short_lives == SHORT_LIVES:
                 self.console.say(
                     f"{self.child.name} ended {how} within seconds of its start, {SHORT_LIVES} times in a row, so "
@@ -122,6 +128,7 @@ class Keeper:
                 )
                 self.gave_up()
                 break
+            # 4. Wait, longer each time, unless `stop` is called meanwhile.
             delay = self.child.wait * 2 ** max(short_lives - 1, 0)
             self.console.say(
                 f"{self.child.name} ended {how} after {lived:.0f} s and is started again in {delay:.3g} s. "
@@ -136,6 +143,7 @@ class Keeper:
         async with pipe() as (stream, end):
             self.process = await self.start_process(end)
             relay = asyncio.create_task(self.relay(stream))
+            # `stop` may have been called while the process was starting.
             if self.stopping.is_set():
                 self.ask_to_end()
             status = await self.process.wait()
@@ -153,9 +161,10 @@ class Keeper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl+C is for the supervisor, which tells the child
-                preexec_fn=lambda: _die_with(parent),
+                preexec_fn=lambda: _set_parent_death_signal(parent),
             )
         finally:
+            # Our copy of the pipe's end: while it is open, reading would never end.
             os.close(output)
 
     async def relay(self, stream: asyncio.StreamReader) -> None:
@@ -165,7 +174,7 @@ class Keeper:
                 self.console.say(line, self.child.name)
 
 
-def _die_with(parent: int) -> None:
+def _set_parent_death_signal(parent: int) -> None:
     """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask
@@ -174,8 +183,8 @@ def _die_with(parent: int) -> None:
 
 @asynccontextmanager
 async def pipe() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
-    """Yield a pipe of our own. With asyncio's, waiting for a process would mean waiting for every process that holds
-    its output."""
+    """Yield a pipe: the stream to read, and the descriptor to write to."""
+    # With asyncio's own pipe, waiting for a process would mean waiting for every process that holds its output.
     read_end, write_end = os.pipe()
     stream = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(stream)
@@ -190,6 +199,7 @@ async def lines(stream: asyncio.StreamReader, longest: int = 10_000) -> AsyncIte
     """Yield lines of any length, as they come; one longer than `longest` bytes is split."""
     rest = b""
     while chunk := await stream.read(65_536):
+        # The last part is an unfinished line, or empty.
         *whole, rest = (rest + chunk).split(b"\n")
         while len(rest) > longest:
             whole.append(rest[:longest])

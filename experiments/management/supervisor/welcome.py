@@ -24,8 +24,10 @@ def owner() -> tuple[User, bool]:
         return found.user, False
     user, new = User.objects.get_or_create(username="owner", defaults={"is_staff": True, "is_superuser": True})
     if new:
+        # The owner signs in by link; a password is set only by choice.
         user.set_unusable_password()
         user.save()
+    # Also for an existing account that has lost its role: the terminal must always have an admin.
     Member.objects.update_or_create(user=user, defaults={"role": Role.ADMIN})
     return user, new
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.display.plots import IntervalRow, MatrixCell, Plot, draw_intervals, draw_matrix
 from experiments.models import ReviewVerdict
-from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, Figure, cohen_kappa
+from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, AgreementEstimate, cohen_kappa
 from experiments.reviews.agreement.ratings import VERDICT, RatedLine, Ratings
 from workers.record.figures import EN_DASH, MINUS, figure
 
@@ -16,7 +16,7 @@ TENTATIVE = 0.667
 """Alpha above which Krippendorff draws tentative conclusions."""
 
 
-def draw_lines(rows: Sequence[tuple[RatedLine, Figure]]) -> Plot | None:
+def draw_lines(rows: Sequence[tuple[RatedLine, AgreementEstimate]]) -> Plot | None:
     """Plot Krippendorff's alpha by criterion. None if it is undefined for all."""
     known = [
         IntervalRow(line.words, found.value, found.low, found.high, found.n)
@@ -32,12 +32,14 @@ def draw_reviewers(rated: Ratings, names: Mapping[int, str]) -> Plot | None:
 
     A cell has no colour if the two share too few items. None with fewer than two reviewers.
     """
+    # NaN compares as false, so missing ratings are not counted.
     items = {each: int((rated.table[:, place] >= 0).sum()) for place, each in enumerate(rated.reviewers)}
     shown = sorted(rated.reviewers, key=lambda each: (-items[each], names[each]))[:MAX_REVIEWERS]
     if len(shown) < 2:
         return None
     called = [names[each] for each in shown]
     cells = [
+        # Kappa is symmetric: half of the matrix says all.
         [_pair_cell(rated, one, other, names) if place < row else None for place, other in enumerate(shown[:-1])]
         for row, one in enumerate(shown)
     ]
@@ -68,14 +70,17 @@ def draw_opinions(rated: Ratings) -> Plot | None:
     if not total:
         return None
     cells = [
-        [_met_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None for column in size]
+        [
+            _build_cell(pairs[row][column], total, names[row], names[column]) if column <= row else None
+            for column in size
+        ]
         for row in size
     ]
     label = f"{total:,} pairs of reviews of one item: {rated.line.words}"
     return draw_matrix(names, names, cells, label, "Pairs of reviews", "")
 
 
-def _met_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
+def _build_cell(count: int, total: int, one: str, other: str) -> MatrixCell:
     what = f"both {one}" if one == other else f"{other} and {one}"
     words = f"{what}: {count:,} of {total:,} pairs of reviews ({count / total:.0%})"
     return MatrixCell(count / total, f"{count:,}", words)

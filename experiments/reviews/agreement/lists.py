@@ -26,19 +26,20 @@ from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
 
 if TYPE_CHECKING:
-    from experiments.reviews.agreement.measures import Figure
+    from experiments.reviews.agreement.measures import AgreementEstimate
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     """Return the submitted reviews that count for this user, who may see the agreement."""
     may_review = blindness.queues_of(user).filter(pk=queue.pk).exists()
+    # An admin who may still review must not learn what others gave.
     sees_all = role_of(user) == Role.ADMIN and not may_review
-    unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
-    rows = unblinded if sees_all else blindness.visible(user)
+    unblinded = Review.objects.exclude(item__run__in=blindness.list_blinded_runs(user))
+    rows = unblinded if sees_all else blindness.list_visible_reviews(user)
     return rows.filter(item__queue=queue, state=ReviewState.SUBMITTED)
 
 
-def left_out(user: User, queue: ReviewQueue) -> int:
+def count_left_out(user: User, queue: ReviewQueue) -> int:
     """Count submitted reviews that are not counted for this user, because they may still review those items."""
     return Review.objects.filter(item__queue=queue, state=ReviewState.SUBMITTED).count() - reviews(user, queue).count()
 
@@ -52,11 +53,12 @@ class AgreementRow:
     measure: str
     one: str
     other: str
-    figure: Figure
+    figure: AgreementEstimate
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
     """Yield per criterion alpha and Fleiss' kappa of all reviewers, and Cohen's kappa of each pair."""
+    # Imported here: pages without figures start without NumPy
     from experiments.reviews.agreement import measures
     from experiments.reviews.agreement.ratings import ratings
 
@@ -100,5 +102,6 @@ def list_rows(ids: Sequence[int], reviews: QuerySet[Review]) -> list[ItemRow]:
     of_item: dict[int, list[Review]] = defaultdict(list)
     for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
         of_item[review.item_id].append(review)
+    # In the order of the keys, which the query of the rows does not keep.
     found = [(rows[pk], of_item[pk]) for pk in ids if pk in rows]
     return [ItemRow(item, opinions, opinions, mine=None, hears=False) for item, opinions in found]

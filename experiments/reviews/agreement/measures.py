@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from experiments.display.plots import Axis, Interval
 from experiments.reviews.agreement.ratings import Numbers, Ratings
+from workers.record.estimates import Estimate
 
 MIN_RELIABLE_ITEMS = 30
 """Below this number of items, a page warns that an estimate can be far off."""
 MIN_INTERVAL_ITEMS = 5
 """Below this number of items, there is no interval."""
+# A fixed seed: a page that is opened twice shows the same interval.
 SEED, MAX_RESAMPLES, MIN_RESAMPLES, WORK = 20111, 999, 199, 1_000_000
 """Of the bootstrap. `WORK` bounds resamples times items, so large queues get fewer resamples."""
 LOST = 0.05
@@ -43,14 +45,9 @@ Statistic = Callable[..., Numbers]
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A measure over `n` items, its 95 % interval if there are enough items, and the reason if it has no value."""
+class AgreementEstimate(Estimate):
+    """A measure over `n` items. There is an interval if there are enough items."""
 
-    n: int
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    why: str = ""
     raters: int = 0
 
     @property
@@ -59,22 +56,23 @@ class Figure:
 
     @property
     def interval(self) -> Interval | None:
-        """The value with its interval on the axis of the plots; None without a value."""
+        """Return the value with its interval on the axis of the plots; None without a value."""
         return None if self.value is None else Interval.on(AXIS, self.value, self.low, self.high)
 
 
 @lru_cache(maxsize=1024)
-def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
+def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> AgreementEstimate:
     """Compute alpha over all reviewers, with any number of ratings per item: ordinal for scores, nominal for the
     verdict."""
     counts, line = ratings.counts, ratings.line
     if why := _explain_undefined(counts, len(ratings.reviewers)):
-        return Figure(len(counts), why=why)
+        return AgreementEstimate(n=len(counts), why=why)
 
     def alpha_of(items: NDArray[np.intp]) -> float:
         import krippendorff
 
         some = counts[items]
+        # The library raises an error for ratings of a single value.
         if (some.sum(axis=0) > 0).sum() < 2:
             return UNDEFINED
         return float(
@@ -84,50 +82,50 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         return np.apply_along_axis(alpha_of, axis, items)
 
-    return figure(len(counts), statistic, with_interval=with_interval)
+    return _estimate_agreement(len(counts), statistic, with_interval=with_interval)
 
 
 @lru_cache(maxsize=1024)
-def fleiss_kappa(ratings: Ratings) -> Figure:
-    """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal.
-
-    The formula needs equally many ratings per item, so only items with the most common number of ratings count.
-    """
+def fleiss_kappa(ratings: Ratings) -> AgreementEstimate:
+    """Compute (P - Pe) / (1 - Pe) of Fleiss (1971), where P is the share of agreeing pairs. Values are nominal."""
     counts = ratings.counts
     if why := _explain_undefined(counts, len(ratings.reviewers)):
-        return Figure(len(counts), why=why)
+        return AgreementEstimate(n=len(counts), why=why)
     opinions = counts.sum(axis=1)
+    # The formula needs equally many ratings per item: only items with the most common number count
     raters = int(np.bincount(opinions).argmax())
     even = counts[opinions == raters]
     if len(even) < 2:
-        return Figure(len(even), why=UNEVEN)
+        return AgreementEstimate(n=len(even), why=UNEVEN)
+    # P_i of Fleiss (1971): agreeing pairs over all pairs of an item.
     agreeing = ((even**2).sum(axis=1) - raters) / (raters * (raters - 1))
 
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         observed = np.mean(agreeing[items], axis)
         expected = sum(np.mean(column[items] / raters, axis) ** 2 for column in even.T)
-        return ratio(1 - observed, 1 - np.asarray(expected))
+        return _disagreement_ratio(1 - observed, 1 - np.asarray(expected))
 
-    return figure(len(even), statistic, raters)
+    return _estimate_agreement(len(even), statistic, raters)
 
 
 @lru_cache(maxsize=1024)
-def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> Figure:
+def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> AgreementEstimate:
     """Compute 1 - observed / expected disagreement of two reviewers: unweighted for the verdict (Cohen 1960), with
     quadratic weights for scores (Cohen 1968)."""
     first, second = ratings.pair(one, other)
     if len(first) < 2:
-        return Figure(len(first), why=ONE_ITEM if len(first) else NO_ITEM)
+        return AgreementEstimate(n=len(first), why=ONE_ITEM if len(first) else NO_ITEM)
 
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
         x, y = first[items], second[items]
         if ratings.line.level == "nominal":
+            # Values that only the other reviewer gave add nothing, since one factor is 0.
             chance = sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
-            return ratio(np.mean(x != y, axis), 1 - chance)
+            return _disagreement_ratio(np.mean(x != y, axis), 1 - chance)
         expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
-        return ratio(np.mean((x - y) ** 2, axis), expected)
+        return _disagreement_ratio(np.mean((x - y) ** 2, axis), expected)
 
-    return figure(len(first), statistic, with_interval=with_interval)
+    return _estimate_agreement(len(first), statistic, with_interval=with_interval)
 
 
 def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
@@ -139,22 +137,23 @@ def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
     return ONE_VALUE if (counts.sum(axis=0) > 0).sum() < 2 else ""
 
 
-def ratio(observed: Numbers, expected: Numbers) -> Numbers:
+def _disagreement_ratio(observed: Numbers, expected: Numbers) -> Numbers:
     """Return 1 - observed / expected disagreement, or `UNDEFINED` if none is expected."""
+    # Sums of floats: what should be 0 may be slightly above it.
     known = expected > 1e-12
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
 
-def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> Figure:
+def _estimate_agreement(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> AgreementEstimate:
     """Compute the statistic over all items, with its percentile interval over resampled items."""
     value = round(float(statistic(np.arange(n))), 12) + 0.0  # 1 - 1 is 0, not 1.1e-16 or -0
     if value == UNDEFINED:
-        return Figure(n, why=ONE_VALUE, raters=raters)
-    low, high = interval(n, statistic) if with_interval and n >= MIN_INTERVAL_ITEMS else (None, None)
-    return Figure(n, value, low, high, raters=raters)
+        return AgreementEstimate(n=n, why=ONE_VALUE, raters=raters)
+    low, high = estimate_interval(n, statistic) if with_interval and n >= MIN_INTERVAL_ITEMS else (None, None)
+    return AgreementEstimate(value, low, high, n, raters=raters)
 
 
-def interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, None]:
+def estimate_interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % bootstrap interval, or None if too many resamples have no value."""
     from scipy.stats import bootstrap
 
@@ -167,6 +166,7 @@ def interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, 
         method="percentile",
         rng=np.random.default_rng(SEED),
     )
+    # SciPy's own interval would include the marks of undefined resamples.
     values = found.bootstrap_distribution[found.bootstrap_distribution < UNDEFINED]
     if len(values) < (1 - LOST) * len(found.bootstrap_distribution):
         return None, None

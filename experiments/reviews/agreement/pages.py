@@ -34,8 +34,9 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"queue": queue, "breadcrumbs": way}
     if not may_see_agreement(user, queue):
         return render(request, "reviews/agreement/hidden.html", context)
+    # Figures reveal reviews as well
     blindness.record_disclosure(user, queue.items.values_list("pk", flat=True))
-    context["left_out"] = lists.left_out(user, queue)
+    context["left_out"] = lists.count_left_out(user, queue)
     part = request.htmx.target == FIGURES
     if part or request.GET.get("figures") == "now":
         from experiments.reviews.agreement.summary import build_context

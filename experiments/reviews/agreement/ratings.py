@@ -43,6 +43,7 @@ class Ratings:
     table: Numbers
     reviewers: tuple[int, ...]
 
+    # Arrays have neither a truth value nor a hash, which the cache of measures needs
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ratings) and self._content == other._content
 
@@ -51,12 +52,12 @@ class Ratings:
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        """Key by which results of measures are cached."""
+        """Return the key by which results of measures are cached."""
         return self.line, self.reviewers, self.table.shape, self.table.tobytes()
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Shape (items, values): how many reviewers gave each value. Only items with two or more ratings."""
+        """Return how many reviewers gave each value: shape (items, values), only items with two or more ratings."""
         counted = np.stack([(self.table == value).sum(axis=1) for value in self.line.values], axis=1)
         return np.asarray(counted[counted.sum(axis=1) >= 2], dtype=np.int64)
 
@@ -66,7 +67,7 @@ class Ratings:
         kept = both[~np.isnan(both).any(axis=1)]
         return kept[:, 0], kept[:, 1]
 
-    def without(self, reviewer: int) -> Ratings:
+    def exclude_rater(self, reviewer: int) -> Ratings:
         """Return the ratings of all other reviewers."""
         place = self.reviewers.index(reviewer)
         rest = tuple(each for each in self.reviewers if each != reviewer)
@@ -77,6 +78,7 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     """Return the ratings on each criterion. One query."""
     names = [line.name for line in LINES]
     rows = list(reviews.order_by().values_list("item_id", "reviewer_id", *names))
+    # Sorted: equal reviews give equal tables, which the cache recognises.
     items = {item: place for place, item in enumerate(sorted({row[0] for row in rows}))}
     people = tuple(sorted({row[1] for row in rows}))
     places = {person: place for place, person in enumerate(people)}
@@ -84,6 +86,7 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     for item, person, *given in rows:
         for name, value in zip(names, given, strict=True):
             if value not in (None, ""):
+                # Verdicts are words; their places stand for them, without an order.
                 rating = ReviewVerdict.values.index(value) if name == VERDICT else value
                 tables[name][items[item], places[person]] = rating
     return {line.name: Ratings(line, tables[line.name], people) for line in LINES}

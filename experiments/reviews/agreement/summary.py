@@ -26,11 +26,13 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
     `line` names the criterion for pairs and reviewers; an unknown name means the verdict.
     """
     rated = ratings(lists.reviews(user, queue))
+    # 1. The criterion of the address.
     chosen = rated.get(line, rated[VERDICT])
     people = User.objects.in_bulk(chosen.reviewers)
     rows: list[dict[str, Any]] = [
         {"line": each.line, "alpha": krippendorff_alpha(each), "fleiss": fleiss_kappa(each)} for each in rated.values()
     ]
+    # 2. Pairs of reviewers; the intervals of hundreds of pairs would take seconds.
     pairs = sorted(combinations(chosen.reviewers, 2), key=lambda pair: -len(chosen.pair(*pair)[0]))
     shown = [{"one": people[a], "other": people[b], "kappa": cohen_kappa(chosen, a, b)} for a, b in pairs[:PAIRS]]
     summary = {
@@ -63,7 +65,7 @@ def _summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> dict[str, A
     the verdict. `rest` is alpha without this reviewer.
     """
     own = rated.table[:, rated.reviewers.index(key)]
-    others = rated.without(key)
+    others = rated.exclude_rater(key)
     beside = ~np.isnan(own) & (~np.isnan(others.table)).any(axis=1)
     above = None
     if rated.line.name != VERDICT and beside.any():

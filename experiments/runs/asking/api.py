@@ -60,7 +60,7 @@ class RunIn(Body):
     @field_validator("model", "layer", "unit")
     @classmethod
     def _need_place(cls, given: int | str, asked: ValidationInfo) -> int | str:
-        """Raises ValueError where neither this nor a circuit is named."""
+        """Raise ValueError if neither this nor a circuit is named."""
         if given == "" and asked.data.get("circuit") is None:
             raise ValueError(f"Name the {asked.field_name}, or a circuit.")
         return given
@@ -70,17 +70,19 @@ class RunIn(Body):
 def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Checked as on the page New run. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
+    # The form has the limits among its fields, the API in an object of their own.
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
     return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 
 
 def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) -> Status[dict[str, Any]]:
-    """The new run, and its address. What is wrong with a limit is told under the name that it has in the body."""
+    """Create a run; return it with its address. Errors name a limit as the body does."""
 
     def make_once() -> tuple[RunOut, str]:
         try:
             run = make()
         except InvalidFields as error:
+            # Errors name a limit as the request's body does.
             named = {
                 f"limits.{name}" if name in DEFAULT_LIMITS else name: messages
                 for name, messages in error.fields.items()

@@ -25,21 +25,23 @@ EARLIER = 3
 
 def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, Any]:
     """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
-    its error.
-    """
+    its error."""
+    # 1. The model: the chosen one, else toybox, else the first.
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:
         return {"models": [], "waiting": worker_status.has_worker(), "looking": notify.read_report("catalogue")}
     wanted = [values.get("model"), compatibility.TOYBOX]
     model = next((each for name in wanted for each in there if each.name == name), there[0])
+    # 2. Its layer, and what suits the model.
     layers = list(model.layers.all())
     layer = next((each for each in layers if each.name == values.get("layer")), None) or _find_circuits(model, values)
     layer = layer or _suggest_layer(layers, values)
-    fitting = compatibility.fitting(model.name)
+    fitting = compatibility.find_matching_plugins(model.name)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     datasets = list(Dataset.objects.all())
     dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
+    # 3. The unit and the task.
     unit = read_unit(layer, values, dataset, names)
     task = tasks.find_task(str(values.get("task") or tasks.DEFAULT_TASK)).key
     asked = {**values, **chosen, "model": model.name, "task": task}
@@ -59,6 +61,7 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
         "tasks": tasks.TASKS.values(),
         "before": {name: values.get(name, "") for name in BEFORE},
         "advice": explain_choice(asked, unit.get("numbers", [])),
+        # With an invalid unit, the estimate is still that of one run.
         "estimate": estimate(asked, len(unit.get("numbers", [])) or 1),
         "asked_circuit": choose_circuit(layer, unit.get("number"), values.get("circuit")),
         **unit,
@@ -66,15 +69,14 @@ def read_choices(values: dict[str, Any], names: SystemNameMasker) -> dict[str, A
 
 
 def _find_circuits(model: VisionModelRow, values: dict[str, Any]) -> Layer | None:
-    """What its circuits are studied as, where the form names one."""
+    """Return the layer under which the model's circuits are studied, if the form names it."""
     rows = Layer.with_circuits.filter(model=model, kind=CIRCUIT)
     return rows.first() if values.get("layer") == ACTIVATION_LAYER else None
 
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
-    """Return the classes if the task is about these; else the deepest convolutional layer; else the last layer, and the
-    first of functions and of synthetic neurons.
-    """
+    """Return the layer to select: that of the classes if the task is about them, else the deepest convolutional one,
+    else the last; of functions and of synthetic neurons the first."""
     wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
     if layers and (not layers[0].takes_images or compatibility.tells_truth(layers[0].model.name)):
         return layers[0]
@@ -82,19 +84,19 @@ def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | N
 
 
 def _group_toolsets() -> dict[str, list[Toolset]]:
-    """Those for people, and those that measure what a tool is worth."""
+    """Return the toolsets for people, and those that measure the value of a tool."""
     every = list(Toolset.objects.all())
     ablations = [each for each in every if compatibility.is_ablation(each.key)]
     return {"toolsets": [each for each in every if each not in ablations], "ablations": ablations}
 
 
 def explain_choice(values: Any, units: Sequence[int]) -> str:
-    """Say what is wrong with the tools and the backbone together, or what to know of them and of the question."""
+    """Return what is wrong with tools and backbone together, or a hint about them or the question; "" for neither."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
     advice = compatibility.explain_incompatibility(backbone, tools, model)
     advice = advice or compatibility.advise(model, tools, backbone)
-    return advice or questions.stray_unit(str(values.get("question") or ""), units)
+    return advice or questions.find_stray_unit(str(values.get("question") or ""), units)
 
 
 def read_unit(
@@ -113,6 +115,7 @@ def read_unit(
     number = numbers[0]
     asked = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
     runs = visible_to(asked)
+    # Earlier runs would reveal the name of the neuron.
     hidden = names.masks_unit(layer.model.name, layer.name, number)
     context = {
         "written": unit_names.format_unit(number, shown) if len(numbers) == 1 else text,
@@ -125,6 +128,7 @@ def read_unit(
     }
     if not layer.takes_images:
         return context
+    # A function needs no images; anything else has no exemplars without a dataset.
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}

@@ -1,4 +1,4 @@
-"""A circuit on New run: the unit that stands for its members, instead of model, layer and unit."""
+"""Choose a circuit on New run, in place of model, layer and unit."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class ChosenCircuit:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return options of the run's system: a copy of the members, so that changes of the circuit do not change the
-        run.
-        """
+        """Return options of the run's system."""
+        # A copy of the members: later changes of the circuit do not change the run.
         named = {"circuit": self.row.pk, "circuit_name": self.row.name} if self.row else {}
         return {"members": self.unit.members, **named}
 
 
 def place_circuit(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return model, layer and unit of the named circuit, if no unit is named. Raises InvalidInput."""
+    # A unit that is named is the one of these members: the form was opened with it.
     if not values.get("circuit") or values.get("unit") not in (None, ""):
         return {}
     row = _read_circuit(values["circuit"])
@@ -58,7 +58,7 @@ def _read_circuit(key: Any) -> Circuit:
 
 
 def find_circuit_unit(layer: Layer, written: str) -> Unit:
-    """The unit that stands for the members of a circuit, by its number. Raises InvalidInput."""
+    """Return the unit of a circuit's members, by its number. Raises InvalidInput."""
     number = parse_key(written.strip())
     unit = Unit.objects.filter(layer=layer, number=number).first() if number else None
     if unit is None or not unit.members:
@@ -67,11 +67,10 @@ def find_circuit_unit(layer: Layer, written: str) -> Unit:
 
 
 def choose_circuit(layer: Layer | None, number: int | None, key: Any) -> ChosenCircuit | None:
-    """Return the circuit of the form; None for a unit of the network. The circuit counts only if it is of the same
-    network: the members are what is studied.
-    """
+    """Return the circuit of the form; None for a unit of the network."""
     if layer is None or layer.kind != CIRCUIT or number is None:
         return None
     unit = Unit.objects.select_related("layer__model").get(layer=layer, number=number)
+    # The members are what is studied: the circuit only counts if it is of the same network.
     row = Circuit.objects.filter(pk=parse_key(str(key or "")), network=layer.model.name).first()
     return ChosenCircuit(unit, decode_members(unit.members or ()), row)

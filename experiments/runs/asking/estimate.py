@@ -33,6 +33,7 @@ def estimate(values: Mapping[str, Any], runs: int = 1) -> RunEstimate:
     if backbone == compatibility.PERSON:
         return RunEstimate(runs, None, None, 0, by_person=True)
     model = compatibility.model_of(backbone, str(values.get("backbone_model") or ""))
+    # Runs like this one first; if there are too few, all of the backbone.
     alike = {name: str(values.get(name) or "") for name in ("toolset", "model", "task")}
     rows = read_alike(backbone, model, alike)
     priced = not compatibility.price_unknown(backbone, model)

@@ -20,14 +20,14 @@ BEFORE = tuple(f"{name}_before" for name in _PLACE)
 
 def follow(values: dict[str, Any]) -> dict[str, Any]:
     """Return other fields that change with the chosen model or task, including all that suits another model. Empty if
-    none does.
-    """
+    none does."""
     if values.get("layer") == ACTIVATION_LAYER:  # the circuit is what is asked about, whatever the task
         return {}
     shown = values.get("shown_model", values.get("model"))
     moved = (_follow_model(values) if values.get("model") != shown else {}) or _follow_task(values)
     model = str(moved.get("model", values.get("model")) or "")
-    return moved | (compatibility.fitting(model) if model != shown else {})
+    # Only for another model: what the user chose for this one stays.
+    return moved | (compatibility.find_matching_plugins(model) if model != shown else {})
 
 
 def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,22 +39,25 @@ def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Functions are described, other models are not; the previous selection is kept."""
+    """Return what follows from a new model: a task that fits it, and the selection to return to."""
     moved = match_task(values)
     if moved.get("task") != tasks.FUNCTION:
         return moved | dict.fromkeys(BEFORE, "") if moved else {}
+    # Kept, so that another task leads back to it.
     home = (values["shown_model"], values.get("shown_layer", ""), values.get("unit", ""))
     return moved | dict(zip(BEFORE, home, strict=True))
 
 
 def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
-    """A task about classes leads to those of the model, one about functions to these, and another one back."""
+    """Return what follows from a new task: a selection of the layer that it needs, or the way back."""
     task, shown = (tasks.find_task(str(values.get(name) or "")) for name in ("task", "shown_task"))
     layer = find_chosen_layer(values)
     if layer is None or not values.get("shown_task") or task == shown:
         return {}
+    # Where the user was before a task led elsewhere.
     home = _find_home(values, layer, shown)
     target, at_home = _find_own_layer(task, str(home["model"])), find_chosen_layer(home)
+    # The task needs another layer than the user's own.
     if target and not (at_home and at_home.kind == target.kind):
         found = {"model": target.model.name, "layer": target.name, "unit": "0"}
         return found | {f"{name}_before": home[name] for name in _PLACE}
@@ -63,7 +66,7 @@ def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_own_layer(task: Task, model: str) -> Layer | None:
-    """The layer that a task needs; None where any will do, or there is none."""
+    """Return the layer that a task needs; None if any will do, or there is none."""
     if task.of_classes:
         return forms.class_layer(model)
     rows = Layer.objects.select_related("model").filter(model__available=True, kind=tasks.FUNCTION)
@@ -72,10 +75,10 @@ def _find_own_layer(task: Task, model: str) -> Layer | None:
 
 
 def _find_home(values: Mapping[str, Any], layer: Layer, shown: Task) -> dict[str, Any]:
-    """Model, layer and unit that one chose, rather than those that the task shown led to."""
+    """Return the model, layer and unit that the user chose, rather than those that the task led to."""
     led = (shown.of_classes and layer.kind == forms.LOGIT) or (shown.of_functions and not layer.takes_images)
     if led and values.get("layer_before"):
         usual = {"model": values["model"], "layer": "", "unit": "0"}
         return {name: values.get(f"{name}_before") or usual[name] for name in _PLACE}
-    home = values if layer.takes_images else forms.first_choice()
+    home = values if layer.takes_images else forms.get_first_choice()
     return {name: home.get(name, "") for name in _PLACE}

@@ -161,13 +161,14 @@ class QueryForm(LiveForm, LimitFields):
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
     def __init__(self, data: Mapping[str, Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        # Before `super().__init__`, which takes the data that `_place_circuit` returns.
         self._circuit_problem = ""
         self._chosen: ChosenCircuit | None = None
         super().__init__(self._place_circuit(data), *args, **kwargs)
 
     @property
     def limits(self) -> list[BoundField]:
-        """The limits of a run, with its seed."""
+        """Return the limits of a run, and its seed."""
         return [self[name] for name in (*DEFAULT_LIMITS, "seed")]
 
     @property
@@ -180,32 +181,38 @@ class QueryForm(LiveForm, LimitFields):
         return not self.errors.keys().isdisjoint({*DEFAULT_LIMITS, "seed", *OPTIONS})
 
     def _place_circuit(self, data: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """What was sent; of a circuit alone, with its model, layer and unit."""
+        """Return the data, for a circuit alone with its model, layer and unit."""
         if not data or not data.get("circuit"):
             return data
         try:
             return {**{name: data[name] for name in data}, **place_circuit(data)}
         except InvalidInput as error:
+            # `clean` reports it: there are no errors to add it to before the form is checked.
             self._circuit_problem = str(error)
             return data
 
     def clean_seed(self) -> int:
+        # An empty field is the default seed.
         return self.cleaned_data["seed"] or 0
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         if self._circuit_problem:
+            # These are missing because of the circuit, and one message suffices.
             for name in PLACE:
                 self.errors.pop(name, None)
             self.add_error("circuit", self._circuit_problem)
             return data
+        # 1. Each part by itself.
         self._look_at_availability()
         self._find_unit(data)
         self._match_task(data)
+        # 2. Parts together.
         backbone = data.get("backbone", "")
         toolset, model = data.get("toolset", compatibility.TOYBOX), data.get("model", "")
         if problem := compatibility.explain_incompatibility(backbone, toolset, model):
             self.add_error("backbone", problem)
+            # Without a usable backbone there is no price to ask for.
             backbone = ""
         data["backbone_model"] = compatibility.model_of(backbone, data.get("backbone_model", ""))
         # Without a known price a limit of the cost cannot be enforced: a person confirms that the run may do without.
@@ -242,7 +249,7 @@ class QueryForm(LiveForm, LimitFields):
             self.add_error(error.field, str(error))
 
     def _match_task(self, data: dict[str, Any]) -> None:
-        """A function is described, and nothing else is."""
+        """Refuse a task that does not suit the system: functions have their own."""
         mismatch = (
             tasks.explain_mismatch(data.get("task", tasks.DEFAULT_TASK), self.system_kind) if self.system_kind else ""
         )
@@ -250,8 +257,9 @@ class QueryForm(LiveForm, LimitFields):
             self.add_error("task", mismatch)
 
     def run(self, owner: User) -> Run:
-        """The run that a valid form asks for, not saved; `runs.actions` saves it."""
+        """Return the run that a valid form asks for, unsaved; `runs.actions` saves it."""
         data = self.cleaned_data
+        # Defaults are left out, so that equal queries have equal options.
         options = {name: data[name] for name in OPTIONS if data[name]}
         options |= self._chosen.options if self._chosen else {}
         return draft_run(
@@ -264,13 +272,14 @@ class QueryForm(LiveForm, LimitFields):
 
 
 def find_layer(model: str, layer: str) -> Layer:
-    """A layer of a model that can be used. Raises InvalidInput."""
+    """Return a layer of a model that can be used. Raises InvalidInput."""
     found = VisionModelRow.objects.filter(name=model).first()
     if found is None:
-        raise InvalidInput(catalogue.no_model(model), "model")
+        raise InvalidInput(catalogue.describe_missing_model(model), "model")
     if not found.available:
         raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
+    # Circuits are studied as units of a layer that no list shows.
     place = place or Layer.with_circuits.filter(model=found, name=layer, kind=CIRCUIT).first()
     if place is None:
         names = join_names(found.layers.values_list("name", flat=True))
@@ -302,6 +311,7 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
         profile.problem = ""
         profile.save(update_fields=["problem"])
         cache.delete(f"asked-for-exemplars:{profile.pk}")
+    # Pages poll: only one of them asks, again after a while.
     if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for("write_exemplars", profile.pk)
     exemplars = list(profile.exemplars.all()) if profile.written else []
@@ -314,23 +324,22 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
 
 
 def class_layer(model: str) -> Layer | None:
-    """Return the name of the layer whose units are a model's classes."""
+    """Return the layer whose units are a model's classes; None if there is none."""
     rows = Layer.objects.select_related("model").filter(model__name=model, model__available=True, kind=LOGIT)
+    # Without names there are no classes to choose from.
     return next((layer for layer in rows if layer.names), None)
 
 
-def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, Any]:
-    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; of synthetic
-    neurons the first; where the task is about classes, these, and where it is about functions, their first family.
-
-    Empty while there is no model.
-    """
+def get_first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, Any]:
+    """Return what an untouched form selects; empty while there is no model."""
     layers = Layer.objects.select_related("model").filter(model__available=True).order_by("model__name", "-position")
     named = layers.filter(model__name=model or compatibility.TOYBOX)
     if tasks.find_task(task).of_functions:
         named = (named if compatibility.has_functions(model) else layers).filter(kind=tasks.FUNCTION).reverse()
+    # The layers come deepest first; functions and synthetic neurons begin with the first one.
     elif compatibility.tells_truth(model):
         named = named.reverse()
+    # The deepest convolutional layer, else the deepest; of the named model, else of any.
     layer = next(
         (found for some in (named, layers) if (found := some.filter(kind="conv").first() or some.first())), None
     )
@@ -338,11 +347,13 @@ def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, A
         return {}
     if tasks.find_task(task).of_classes:
         layer = class_layer(layer.model.name) or layer
-    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.fitting(layer.model.name)
+    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.find_matching_plugins(
+        layer.model.name
+    )
 
 
 def copy_values(run: Run) -> dict[str, Any]:
-    """The form's values for asking the same again."""
+    """Return the form's values for the same query again."""
     limits = {name: run.limits.get(name) for name in DEFAULT_LIMITS}
     options: dict[str, Any] = {name: run.options.get(name, "") for name in OPTIONS}
     options["ablation"] = "on" if options["ablation"] else ""  # as the form sends it

@@ -25,10 +25,10 @@ class _DatasetSelect(forms.Select):
 
 
 def draw_form(form: QueryForm, shown: Mapping[str, Any]) -> None:
-    """Fill in what the fields offer and select what the page shows, from `choices.read_choices`. Checks the form
-    first: what is selected on the page is no part of the check."""
+    """Fill in what the fields offer and select what the page shows, from `choices.read_choices`."""
     if not shown["models"]:
         return
+    # Check the form first: what the page selects is no part of the check.
     form.is_valid()
     _offer(form, "model", ((each.name, _name_model(each)) for each in shown["models"]))
     _offer(form, "layer", ((each.name, f"{each.name} · {each.units} {each.plural}") for each in shown["layers"]))
@@ -52,7 +52,7 @@ def _name_model(model: VisionModelRow) -> str:
 
 
 def _offer_datasets(form: QueryForm, shown: Mapping[str, Any]) -> None:
-    """The datasets, unless there is no choice."""
+    """Offer the datasets; hide the field if there is no choice."""
     rows: list[Dataset] = shown["datasets"]
     if len(rows) < 2 or (shown["dataset"] and not shown["takes_images"]):
         form.fields["dataset"].widget = forms.HiddenInput()
@@ -68,10 +68,11 @@ def _name_dataset(row: Dataset) -> str:
 
 
 def _select(form: QueryForm, shown: Mapping[str, Any]) -> None:
-    """Select what the preview beside the form is of, even if something else was sent."""
+    """Select what the preview beside the form shows, even if something else was sent."""
     rows = {"model": shown["model"].name, "unit": shown["written"]}
     rows |= {"layer": shown["layer"].name} if shown["layer"] else {}
     rows |= {"dataset": shown["dataset"].key} if shown["dataset"] else {}
     form.initial = {**(form.initial or {}), **rows}
+    # A bound form draws its data, not its initial values.
     if form.is_bound:
         form.data = {**{name: form.data[name] for name in form.data}, **rows}

@@ -41,8 +41,7 @@ from workers.record.limits import DEFAULT_LIMITS
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest) -> HttpResponse:
     """Show the form. A valid one becomes a run, several units lead to a sweep, an invalid one is shown with errors
-    beside the fields.
-    """
+    beside the fields."""
     actor = Actor.of(request, Role.RESEARCHER)
     names = SystemNameMasker(request.user)
     if request.method == "POST":
@@ -50,6 +49,7 @@ def page(request: HtmxRequest) -> HttpResponse:
         if "look" in request.POST:  # without JavaScript: what suits what was chosen
             looked = _look_again(request.POST, names)
             return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=looked), looked))
+        # Several units are a sweep, whose form has the last word.
         if address := sweep_address(request.POST.dict(), names):
             return redirect(address)
         try:
@@ -57,16 +57,16 @@ def page(request: HtmxRequest) -> HttpResponse:
         except InvalidFields:
             return render(request, "runs/asking.html", build_context(request, form, form.data))
         return redirect(run)
-    initial = beginning(request)
+    initial = _get_initial_values(request)
     context = build_context(request, forms.QueryForm(initial=initial), initial)
     if request.htmx and context["models"]:  # the page that waited for them opens anew, with its scripts
         return HttpResponseClientRefresh()
     return render(request, "runs/asking.html", context)
 
 
-def beginning(request: HttpRequest) -> dict[str, Any]:
-    """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
-    PermissionDenied for a run whose system the person is to judge unseen."""
+def _get_initial_values(request: HttpRequest) -> dict[str, Any]:
+    """Return the values of an untouched form: those of a run to repeat, or a system that the address names. Raises
+    PermissionDenied for a run whose system the person has yet to judge blind."""
     for way in ("from", "like"):
         if run := _run_named(request.GET.get(way, "")):
             if SystemNameMasker(request.user).is_masked(run):
@@ -76,8 +76,9 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
                 )
             return forms.copy_values(run) | ({"parent": run.pk} if way == "from" else {})
     kept = read_preset(request.user, request.GET.get("preset", ""))
-    values = forms.first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
+    values = forms.get_first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
+    # The address wins over the preset.
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if circuit := request.GET.get("circuit"):
         values |= _begin_with_circuit(request, circuit)
@@ -88,13 +89,14 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
 
 
 def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
-    """The circuit in the place of a unit, with what suits its network; empty, with the reason, where it cannot be."""
+    """Return the circuit as the selection, with what suits its network; empty, with a message, if it cannot be
+    asked."""
     try:
         place = place_circuit({"circuit": key})
     except InvalidInput as error:
         messages.error(request, str(error))
         return {}
-    return place | {"circuit": key} | compatibility.fitting(place["model"])
+    return place | {"circuit": key} | compatibility.find_matching_plugins(place["model"])
 
 
 def _suggest_question(values: Mapping[str, Any], names: SystemNameMasker) -> str:
@@ -106,31 +108,34 @@ def _suggest_question(values: Mapping[str, Any], names: SystemNameMasker) -> str
 
 def _look_again(given: QueryDict, names: SystemNameMasker) -> dict[str, Any]:
     """Return the selection with what suits it: a question too, unless a person wrote one."""
+    # One value for each field: the form has no field with several.
     values: dict[str, Any] = given.dict()
     values |= follow(values)
     layer, units = find_chosen(values, names)
     if layer is None or not units:
-        fallback = forms.first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
+        fallback = forms.get_first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
         values |= {
             name: fallback[name] for name in ("layer", "unit") if name in fallback and (layer is None or name == "unit")
         }
+    # A question that is still the suggested one follows the selection.
     if _format_value(values.get("question")) in ("", _format_value(values.get("suggested"))):
         values["question"] = _suggest_question(values, names)
     return values
 
 
 def _run_named(number: Any) -> Run | None:
-    """The run with a number that stands in an address or a form."""
+    """Return the run with this number, from an address or a form; None if there is none."""
     return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
-def differing(values: Any, names: SystemNameMasker) -> dict[str, Any]:
+def _describe_differences(values: Any, names: SystemNameMasker) -> dict[str, Any]:
     """Return the run that is asked again, and the fields that differ: name, old value, new value."""
     parent = _run_named(values.get("parent") or "")
     if parent is None or names.is_masked(parent):
         return {}
     # A browser sends nothing of a box that is not ticked
     was, now = forms.copy_values(parent), {"ablation": "", **dict(values.items())}
+    # The unit as a number, so that "7" and its name are no difference.
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
@@ -140,13 +145,13 @@ def differing(values: Any, names: SystemNameMasker) -> dict[str, Any]:
 
 
 def _format_value(value: Any) -> str:
-    """A value as a form would send it; numbers that are equal are alike."""
+    """Return a value as a form would send it, so that equal numbers are equal texts."""
     text = "" if value is None else str(value)
     return text.removesuffix(".0").replace("\r\n", "\n").strip()
 
 
 def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
-    """What the template shows beside the form."""
+    """Return what the template shows beside the form."""
     names = SystemNameMasker(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
     chosen |= {name: values[name] for name in BEFORE if name in values}
@@ -155,10 +160,10 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     return {
         "form": form,
         "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen, names),
-        "limits": _limits_in_words(chosen),
+        "limits": _describe_limits(chosen),
         "presets": list_presets(request.user),
         **_build_commands(request, chosen),
-        **differing(values, names),
+        **_describe_differences(values, names),
         **shown,
     }
 
@@ -193,15 +198,15 @@ def command(request: HttpRequest) -> HttpResponse:
         "numbers": units,
         "advice": choices.explain_choice(values, units),
         "estimate": estimate(values, len(units) or 1),
-        "limits": _limits_in_words(values),
+        "limits": _describe_limits(values),
         **_build_commands(request, values),
-        **differing(values, names),
+        **_describe_differences(values, names),
     }
     return render(request, "runs/asking/command.html", updates)
 
 
-def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
-    """What the folded settings hold, in few words each."""
+def _describe_limits(values: Mapping[str, Any]) -> list[str]:
+    """Return the folded settings, in a few words each."""
     shapes: dict[str, Callable[[float], str]] = {
         "rounds": lambda number: count_noun(int(number), "round"),
         "tokens": lambda number: f"{compact(number)} tokens",
@@ -223,7 +228,8 @@ def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
 
 
 def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
-    """The command line, and the same with curl; a model is named for a backbone that offers several."""
+    """Return the command line, and the same request with curl."""
+    # A model is named for a backbone that offers several.
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
     curl = example.curl(request.build_absolute_uri(f"{reverse('api:root')}runs"), "POST", terminal.request_body(values))

@@ -11,8 +11,8 @@ from workers.record.circuits import CIRCUIT
 
 
 def suggestions(layer: Layer, units: Sequence[int]) -> dict[str, str]:
-    """A sensible question for each task; see `tasks.questions`. That about several units has {unit} and its like in the
-    places that a sweep fills in."""
+    """Return a suitable question for each task, from `tasks.questions`; for several units with {unit} and the like,
+    which a sweep fills in."""
     if layer.kind == CIRCUIT:
         members = Unit.objects.get(layer=layer, number=units[0]).members or ()
         return tasks.questions(CIRCUIT, layer.model.name, "", len(members))
@@ -25,8 +25,9 @@ def suggestions(layer: Layer, units: Sequence[int]) -> dict[str, str]:
 NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
 
 
-def stray_unit(question: str, units: Sequence[int]) -> str:
+def find_stray_unit(question: str, units: Sequence[int]) -> str:
     """Return a warning if a question names other units than those selected; "" otherwise."""
+    # Only "unit 7": other numbers in a question may mean anything.
     named = NAMED_UNIT.findall(question)
     if not named or not units:
         return ""

@@ -31,7 +31,7 @@ _SAME = (
 
 
 def find_chosen(values: Mapping[str, Any], names: SystemNameMasker) -> tuple[Layer | None, list[int]]:
-    """The layer and the units that a form names; none where they do not exist."""
+    """Return the layer and the units that a form names; None and no units if they do not exist."""
     layer = find_chosen_layer(values)
     with suppress(InvalidInput):
         return layer, find_units(layer, str(values.get("unit", "")), names) if layer else []
@@ -39,7 +39,7 @@ def find_chosen(values: Mapping[str, Any], names: SystemNameMasker) -> tuple[Lay
 
 
 def find_chosen_layer(values: Mapping[str, Any]) -> Layer | None:
-    """The layer that a form names; None where it does not exist."""
+    """Return the layer that a form names; None if it does not exist."""
     with suppress(InvalidInput):
         return find_layer(str(values.get("model") or ""), str(values.get("layer") or ""))
     return None
@@ -62,7 +62,7 @@ def find_units(layer: Layer, written: str, names: SystemNameMasker) -> list[int]
 
 
 def _read_phrase(written: str, layer: Layer) -> str:
-    """Which of the two phrases was written; "" for none, or where a unit is called so."""
+    """Return which of the two phrases was written; "" for neither, or if a unit has that name."""
     text = " ".join(written.casefold().split())
     text = UNLABELLED if text in {"all without label", "all without labels", "without a label"} else text
     is_name = text in {name.casefold() for name in layer.names}
@@ -70,7 +70,8 @@ def _read_phrase(written: str, layer: Layer) -> str:
 
 
 def _find_unlabelled(layer: Layer, names: SystemNameMasker) -> list[int]:
-    """Units of which the reader knows no label. Raises InvalidInput where every unit has one."""
+    """Return the units of which the reader knows no label. Raises InvalidInput if every unit has one."""
+    # A label that is hidden from the reader must not show by the absence of its unit.
     rows = visible_to(Label.units.through.objects.filter(unit__layer=layer)).exclude(names.are_hidden("label__run__"))
     labelled = set(rows.order_by().values_list("unit__number", flat=True))
     found = [number for number in range(layer.units) if number not in labelled]
@@ -84,13 +85,16 @@ def sweep_address(values: Mapping[str, Any], names: SystemNameMasker) -> str:
     layer, units = find_chosen(values, names)
     if layer is None or not units:
         return ""
+    # "all" means a sweep, even over a layer of one unit.
     if len(units) == 1 and not _read_phrase(str(values.get("unit", "")), layer):
         return ""
     filled = QueryDict(mutable=True)
+    # Through the address: the sweep's form checks everything again.
     filled.update({name: str(values[name]) for name in _SAME if values.get(name)})
     filled.update({name: str(values.get(name, usual)) for name, usual in DEFAULT_LIMITS.items()})
     backbone, model = str(values.get("backbone") or ""), str(values.get("backbone_model") or "")
     filled["agent"] = f"{backbone}:{model}" if model else backbone
+    # A whole layer needs no list, which may be too long for an address.
     if len(units) == layer.units:
         filled["choose"] = "layers"
     else:

@@ -15,12 +15,14 @@ _TICKS = ("ablation", "unpriced")
 
 
 def command_line(values: dict[str, Any]) -> str:
-    """The command that asks the same on the terminal; values that are the command's defaults are left out."""
+    """Return the command that asks the same on the terminal, without values that are its defaults."""
     words = ["python", "manage.py", "investigate"]
+    # 1. The system.
     named = ("circuit",) if values.get("circuit") else ("model", "layer", "unit")
     for name in named:
         words += [f"--{name}", str(values.get(name) or "0")]
     model = str(values.get("model") or compatibility.TOYBOX)
+    # For other models the command may choose another dataset or toolset, so both are named.
     by_itself = compatibility.has_functions(model) or compatibility.is_toybox(model)
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
@@ -34,16 +36,18 @@ def command_line(values: dict[str, Any]) -> str:
     question = " ".join(str(values.get("question") or "").split())
     if question:
         words += ["--question", question]
+    # Quoted for a shell: a question may hold any character.
     return shlex.join(words)
 
 
 def request_body(values: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request to the API that asks the same; what is the default is left out."""
+    """Return the body of an API request that asks the same, without default values."""
     body: dict[str, Any] = {"question": str(values.get("question") or "")}
     if values.get("circuit"):
         body["circuit"] = parse_number(str(values["circuit"]))
     else:
         body |= {name: str(values.get(name) or "") for name in ("model", "layer")}
+    # On one line, as the request is shown.
     body["question"] = " ".join(body["question"].split())
     if "circuit" not in body:
         unit = str(values.get("unit") or "0")
@@ -60,10 +64,11 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_number(written: Any) -> int | float | str | None:
-    """As JSON has it: empty is null, and what is no number stays, for the API to say so."""
+    """Return the value as in JSON: null for empty. Text that is not a number stays text, so that the API reports it."""
     text = str(written if written is not None else "").strip()
     for kind in (int, float):
         with suppress(ValueError):
+            # JSON has neither infinity nor NaN.
             if abs(number := kind(text)) < float("inf"):
                 return number
     return text or None

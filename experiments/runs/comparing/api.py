@@ -96,6 +96,7 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
         base=base.pk,
         lines=[LineOut.from_orm(line) for line in comparison.lines(runs, base, user)],
         rounds=[_round_out(each) for each in found],
+        # The longest run decides; shorter ones have empty rounds.
         next=last + 1 if last < max(run.rounds for run in runs) else None,
     )
 

@@ -1,4 +1,4 @@
-"""Several runs side by side: what was asked and what came of it line by line, and their rounds by number.
+"""Compare several runs side by side: question, configuration and results line by line, and their rounds by number.
 
 Plain data for templates; changes nothing. The number of queries depends neither on the runs nor on their length.
 """
@@ -66,7 +66,7 @@ class ComparisonLine:
         return all(cell.value == self.cells[0].value for cell in self.cells)
 
 
-# --- what was asked and what came of it ---------------------------------------------------------------
+# --- question, configuration and results ---------------------------------------------------------------
 
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
@@ -76,6 +76,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
     ("Created by", "text", lambda run: run.owner.get_username()),
+    # Both: two runs may have failed for different reasons.
     ("Status", "status", lambda run: (run.status, run.reason)),
     ("Labels", "labels", lambda run: run.labels),
     ("Check", "check", lambda run: run.label_check and (run.label_check.status, run.label_check.pearson)),
@@ -94,12 +95,13 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 
 
 def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[ComparisonLine]:
-    """Lines of words, what reviewers made of the runs among them as far as the viewer may see it, then of figures, each
-    with its difference from the baseline's."""
+    """Return lines of words, with the verdicts that the viewer may see, then of figures, each with its difference from
+    the baseline's."""
     names, seen = SystemNameMasker(viewer), verdicts.find_verdicts(runs, viewer)
     facts = [
+        # System and verdict depend on the viewer, so they are not among the constant lines.
         *FACTS[:2],
-        ("System", "system", names.of),  # not called the same before everybody
+        ("System", "system", names.of),  # not every viewer may see the name
         *FACTS[2:],
         ("Verdict", "text", lambda run: seen[run.pk].in_words if run.pk in seen else ""),
     ]
@@ -116,11 +118,11 @@ def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[Compariso
 
 
 NOISE = 1e-4
-"""Shares of a figure by which two runs differ without a difference."""
+"""Relative difference up to which two figures count as equal."""
 
 
 def difference(value: float | None, base: float | None, write: Callable[[float], str]) -> str:
-    """With a sign; "same" where it would be written as nought; "" where there is nothing to compare."""
+    """Return the difference with its sign; "same" if it would be written as 0; "" if there is nothing to compare."""
     if value is None or base is None or not math.isfinite(value - base):
         return ""
     text = write(abs(value - base))
@@ -172,8 +174,8 @@ class ComparedRound:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One matter of a round, for all runs."""
+class RoundPart:
+    """One aspect of a round, for all runs."""
 
     name: str
     kind: str
@@ -191,14 +193,14 @@ class Part:
 @dataclass(frozen=True)
 class Round:
     number: int
-    parts: Sequence[Part]
+    parts: Sequence[RoundPart]
 
 
 PARTS = {"words": "Words", "hypotheses": "Hypotheses", "programs": "Program", "images": "Images"}
 
 
 def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differences: bool) -> list[Round]:
-    """The rounds from `first` to `last`; with `only_differences` without what all runs have alike."""
+    """Return the rounds from `first` to `last`; with `only_differences`, without what all runs have alike."""
     # What was replied, by run and round
     events = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
     said = ((event.run_id, event.content) for event in events.order_by("seq"))
@@ -206,8 +208,10 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
     # What was run, with its strongest images
     rows = Experiment.objects.filter(run__in=runs, round__gte=first, round__lte=last)
     ran: dict[tuple[int, int], list[Listed]] = {}
+    # The deferred columns may be long, and are not shown.
     for each in list_experiments(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
         ran.setdefault((each.experiment.run_id, each.experiment.round), []).append(each)
+    # One scale for all runs, with each run's own threshold.
     scales = {run.pk: Scale(scale.low, scale.high, run.exemplar_mean) for run in runs}
     found = []
     for number in range(first, last + 1):
@@ -215,7 +219,7 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
             ComparedRound(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
             for run in runs
         ]
-        parts = [Part(name, kind, of_runs) for kind, name in PARTS.items()]
+        parts = [RoundPart(name, kind, of_runs) for kind, name in PARTS.items()]
         shown = [part for part in parts if any(part.values) and not (only_differences and part.same)]
         if shown:
             found.append(Round(number, shown))
@@ -223,6 +227,6 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
 
 
 def scale_of(runs: Sequence[Run]) -> Scale:
-    """What the bars of all these runs are measured on; each run has the tick of its own exemplar threshold."""
+    """Return the scale on which the bars of all these runs are drawn; each run adds its own exemplar threshold."""
     ends = Observation.objects.filter(run__in=runs).aggregate(low=Min("activation"), high=Max("activation"))
     return Scale.of([*ends.values(), *(run.exemplar_mean for run in runs)], None)

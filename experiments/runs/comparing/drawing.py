@@ -37,9 +37,10 @@ class ImageRow:
 
 
 def draw_activations(runs: Sequence[Run]) -> Plot | None:
-    """A strip of dots for each run that logged images. Where all have one exemplar threshold, a line stands there."""
+    """Draw a strip of dots for each run that logged images, and a line if all have one exemplar threshold."""
     values = _list_values(runs)
     groups = [ValueGroup(f"Run {run.pk}", f"part-{place % 6}", values[run.pk]) for place, run in enumerate(runs)]
+    # Runs on one unit and dataset share a threshold; others get a mark on each strip.
     thresholds = {run.exemplar_mean for run in runs}
     one = next(iter(thresholds)) if len(thresholds) == 1 else None
     level = Level(one, "Exemplar threshold") if one is not None else None
@@ -55,7 +56,7 @@ def draw_activations(runs: Sequence[Run]) -> Plot | None:
 
 
 def _list_values(runs: Sequence[Run]) -> Mapping[int, list[PlotValue]]:
-    """What each run logged, the strongest first; one query."""
+    """Return what each run logged, the strongest first, with a single query."""
     place = Window(RowNumber(), partition_by=F("run"), order_by=[F("activation").desc(), F("pk").desc()])
     rows = Observation.objects.filter(run__in=runs).annotate(place=place).filter(place__lte=MAX_STRIP_IMAGES)
     found: dict[int, list[PlotValue]] = {run.pk: [] for run in runs}
@@ -67,7 +68,7 @@ def _list_values(runs: Sequence[Run]) -> Mapping[int, list[PlotValue]]:
 
 
 def _mark_thresholds(plot: Plot, runs: Sequence[Run]) -> None:
-    """Each run's own, on its strip."""
+    """Draw each run's own threshold, on its strip."""
     height = (plot.shape.floor - plot.shape.top) / len(runs)
     told = []
     for place, run in enumerate(runs):
@@ -80,8 +81,8 @@ def _mark_thresholds(plot: Plot, runs: Sequence[Run]) -> None:
 
 
 def read_images(runs: Sequence[Run]) -> list[ImageRow]:
-    """Exemplars that the runs looked at, and the strongest of the images that they made; rows without any are left
-    out."""
+    """Return rows of exemplars that the runs looked at, and of the strongest images that they made; no empty rows."""
+    # One scale for all, so that bars can be compared from run to run.
     ends = [run.best_activation for run in runs]
     scales = {run.pk: Scale.of([*ends, *(each.exemplar_mean for each in runs)], run.exemplar_mean) for run in runs}
     found = []
@@ -93,13 +94,14 @@ def read_images(runs: Sequence[Run]) -> list[ImageRow]:
 
 
 def _read_cards(runs: Sequence[Run], *, is_exemplar: bool) -> Mapping[int, Sequence[ImageCard]]:
-    """Of each run the strongest, each image once; one query."""
+    """Return the strongest images of each run, each image once, with a single query."""
     rows = Observation.objects.filter(run__in=runs)
     rows = rows.filter(origin="exemplar") if is_exemplar else rows.exclude(origin="exemplar")
     place = Window(RowNumber(), partition_by=F("run"), order_by=[F("activation").desc(), F("pk").desc()])
     strongest = rows.annotate(place=place).filter(place__lte=LOOKED_AT).only("run", *CARD_FIELDS)
     found: dict[int, list[ImageCard]] = defaultdict(list)
     for run, some in groupby(strongest.order_by("run", "place"), lambda row: row.run_id):
+        # Weakest first: of the rows of one image, the strongest is kept.
         cards = {row.image_id: ImageCard.from_row(row) for row in reversed(list(some))}
         found[run] = sorted(cards.values(), key=lambda card: -card.activation)[:MAX_ROW_IMAGES]
     return found

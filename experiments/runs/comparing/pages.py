@@ -1,4 +1,4 @@
-"""Compare: two to six runs side by side. Which, against which, and what is left out stands in the address."""
+"""Compare two to six runs side by side. The address holds the runs, the baseline, and what is left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_CHOICES = 12
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """The comparison, or a way to choose what to compare."""
+    """Show the comparison, or a form to choose what to compare."""
     user = access.require(request)
     runs, base, problems = _read_runs(request.GET)
     context: dict[str, Any] = {
@@ -57,10 +57,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> dict[str, Any]:
-    """One page of the rounds, the nearest where there is no such page, and how many of its rounds are left out."""
+    """Return one page of the rounds, and how many of its rounds are left out."""
     count = max(run.rounds for run in runs)
+    # The double minus rounds up.
     pages = max(1, -(-count // comparison.ROUNDS))
     number = parse_key(asked)
+    # An address past the end shows the last page, and says so.
     if not 1 <= number <= pages:
         number = pages if number else 1
         wrong = f"There is no page “{asked[:20]}” of the rounds: this is page {number} of {pages}."
@@ -83,8 +85,7 @@ def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> 
 
 def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
     """Return the runs that the address names, in its order, each once; the baseline, else the first; and sentences on
-    the parts of the address that are ignored.
-    """
+    the parts of the address that are ignored."""
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
     numbers, problems = [], []
     for text in dict.fromkeys(given):
@@ -110,7 +111,7 @@ def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
 
 
 def _list_offered(runs: Sequence[Run]) -> Sequence[Run]:
-    """The newest other runs of the same units; of all, while none is chosen."""
+    """Return the newest other runs of the same units; of all units while no run is chosen."""
     rows = visible_to(Run.objects.exclude(pk__in=[run.pk for run in runs])).select_related("owner")
     same = Q()
     for run in runs:

@@ -45,7 +45,7 @@ KINDS = "one of: " + ", ".join(
 LOOK_EVERY = 3.0
 """Seconds between two looks that no bell asked for."""
 _LOOKS = ThreadPoolExecutor(4, "look")
-"""Looks for everybody who waits."""
+"""Threads of the looks of all waiting clients."""
 
 Found = TypeVar("Found")
 
@@ -91,6 +91,7 @@ def list_events(
     reader = Reader(request, pk, asked.after, asked.limit)
     batch = reader.read()
     response["Cache-Control"] = "no-store"
+    # Nothing to wait for: a plain answer.
     if batch.items or batch.over or not asked.wait:
         return batch
     return StreamingHttpResponse(
@@ -105,10 +106,12 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
     A client that reconnects sends the last id it received as Last-Event-ID. Streams end after 15 minutes.
     """
     authorize(request)
+    # A browser that reconnects sends Last-Event-ID by itself, to the same address.
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
     reader = Reader(request, pk, after, MAX_PAGE_SIZE)
     batch = reader.read()
     answer, body = (HttpResponse, frames(batch)) if batch.over else (StreamingHttpResponse, reader.stream())
+    # nginx would keep the stream in its buffer.
     return answer(body, content_type="text/event-stream", headers={**UNSTORED, "X-Accel-Buffering": "no"})
 
 
@@ -122,11 +125,10 @@ class Reader:
     limit: int
 
     def read(self) -> Events:
-        """The next events, with the names that this person reads now. Raises Refusal where there is no such run."""
+        """Return the next events, with the names that this person reads now. Raises Refusal if there is no such run."""
         found = transcript.list_events(self.run_id, self.after, self.limit)
-        run = find(
-            visible_to(Run.objects.all()), pk=self.run_id
-        )  # after its events, so that it has ended if its end is among them
+        # Read after its events, so that the run has ended if its end is among them.
+        run = find(visible_to(Run.objects.all()), pk=self.run_id)
         last = found[-1].seq if found else self.after
         names = SystemNameMasker(self.request.user)
         for event in found:
@@ -135,27 +137,28 @@ class Reader:
         return Events(items=items, after=last, over=run.has_ended and last >= run.last_seq)
 
     def look(self) -> Events | None:
-        """The same once more; None where the person may not read on, or the run is gone."""
+        """Read once more; return None if the person may not read on, or the run is gone."""
         with suppress(Refusal):
             return self.read() if is_still_allowed(self.request) else None
         return None
 
     async def follow(self, seconds: float) -> AsyncGenerator[Events, None]:
-        """What each look finds, until it is over or the time is."""
+        """Yield what each look finds, until the run is over or the time is up."""
         until = time.monotonic() + seconds
         await _free_thread()
-        async with Bell(self.run_id) as bell:
+        async with RunBell(self.run_id) as bell:
             while batch := await look(self.look):
                 self.after = batch.after
                 yield batch
                 left = until - time.monotonic()
                 if batch.over or left <= 0:
                     return
+                # A full batch: there is more, so do not wait.
                 if len(batch.items) < self.limit:
                     await bell.rung(left)
 
     async def poll(self, seconds: float) -> AsyncGenerator[str, None]:
-        """One answer as JSON, once there is something to tell or the time is over."""
+        """Yield one answer as JSON, once there is something to report or the time is up."""
         batch = Events(items=[], after=self.after, over=False)
         async with aclosing(self.follow(seconds)) as answers:
             async for batch in answers:
@@ -175,7 +178,7 @@ def event_out(event: Event, names: SystemNameMasker) -> EventOut:
 
 
 def frames(batch: Events) -> str:
-    """Events as a stream has them."""
+    """Format events as server-sent events."""
     each = (
         f"id: {one.seq}\nevent: {one.kind}\ndata: {json.dumps(one.model_dump(mode='json'))}\n\n" for one in batch.items
     )
@@ -190,26 +193,27 @@ def frames(batch: Events) -> str:
 
 
 def look(find: Callable[[], Found]) -> Awaitable[Found]:
-    """What `find` reads in the database, whose connection is closed again."""
+    """Run `find` in a thread of the pool, and close its database connection."""
     return database_sync_to_async(find, thread_sensitive=False, executor=_LOOKS)()
 
 
 async def _free_thread() -> None:
-    """Give up the thread, and its connection, that Django keeps for this request until its answer is complete. What
-    needs one at the end gets another."""
+    """Give up the thread that Django keeps for this request until its answer is complete, and its connection."""
     await aclose_old_connections()
+    # asgiref starts another thread if one is needed at the end.
     context = SyncToAsync.thread_sensitive_context.get(None)
     if context and (executor := SyncToAsync.context_to_thread_executor.pop(context, None)):
         executor.shutdown(wait=False)
 
 
-class Bell:
+class RunBell:
     """Rings when something has happened in a run, and every few seconds; without Redis only then."""
 
     def __init__(self, run_id: int) -> None:
         self.layer, self.group, self.channel = get_channel_layer(), notify.group(run_id), ""
 
-    async def __aenter__(self) -> Bell:
+    async def __aenter__(self) -> RunBell:
+        # Without Redis no bell rings: `rung` then waits until its next look.
         with suppress(RedisError, OSError):
             self.channel = await self.layer.new_channel()
             await self.layer.group_add(self.group, self.channel)
@@ -228,9 +232,10 @@ class Bell:
             await end(listening)
 
     async def _hear(self) -> None:
-        """An event; the words of a reply under way do not count."""
+        """Wait for an event; pieces of a reply under way do not count."""
         try:
             while (await self.layer.receive(self.channel))["type"] != "run.event":
                 pass
         except (RedisError, OSError, AssertionError, TypeError):
+            # Without Redis or a channel, only the regular looks remain.
             await asyncio.sleep(LOOK_EVERY)

@@ -45,8 +45,7 @@ class Message:
 @dataclass(frozen=True)
 class RunUpdate:
     """What a viewer at some event has not seen yet. `over` if nothing can follow; `rests` if nothing does until a
-    person resumes the run, which the bell then reports.
-    """
+    person resumes the run, which the bell then reports."""
 
     messages: list[Message]
     seq: int
@@ -57,8 +56,7 @@ class RunUpdate:
 @dataclass(frozen=True)
 class _Reading:
     """The result of a read, its start time, and its viewers' permissions: of the systems asked about, `hidden` were
-    hidden.
-    """
+    hidden."""
 
     began: float
     news: RunUpdate
@@ -71,16 +69,18 @@ class _Reading:
 
 
 class SharedUpdates:
-    """Readings of this process. `read` touches the database, in a thread of its own."""
+    """Readings of this process. `read` uses the database, in another thread."""
 
     def __init__(self) -> None:
         self._kept: dict[_Place, list[_Reading]] = {}
+        # A lock lives only as long as a viewer waits for it.
         self._reading: WeakValueDictionary[_Place, asyncio.Lock] = WeakValueDictionary()
         self._bells: dict[str, float] = {}
 
     def hear(self, bell: str) -> float:
         """Return when this bell was first heard here: earlier readings may lack the event it announces."""
         heard = self._bells.setdefault(bell, time.monotonic())
+        # Dictionaries keep the order of insertion: the first bell is the oldest.
         while len(self._bells) > MAX_BELLS:
             self._bells.pop(next(iter(self._bells)), None)
         return heard
@@ -89,13 +89,13 @@ class SharedUpdates:
         self, place: _Place, since: float, names: SystemNameMasker, read: Callable[[SystemNameMasker], RunUpdate]
     ) -> RunUpdate:
         """Return the result of `read` for these names, or an earlier one for another viewer with the same permissions,
-        started no earlier than `since`. The names are fresh: permissions are checked each time.
-        """
+        started no earlier than `since`. The names are fresh: permissions are checked each time."""
         lock = self._reading.setdefault(place, asyncio.Lock())
         async with lock:
             for known in self._kept.get(place, []):
                 if known.began >= since and (not known.asked or await database_sync_to_async(known.is_for)(names)):
                     return known.news
+            # Before the read: an event that comes during it may be missing.
             began = time.monotonic()
             reading = await database_sync_to_async(_read)(began, names, read)
             self._keep(place, reading)
@@ -106,6 +106,7 @@ class SharedUpdates:
         same = (reading.asked, reading.hidden)
         others = [each for each in self._kept.pop(place, []) if (each.asked, each.hidden) != same]
         self._kept[place] = [reading, *others][:MAX_VARIANTS]
+        # `pop` above and the assignment put the newest place last.
         for oldest in list(self._kept)[:-MAX_KEPT]:
             self._kept.pop(oldest, None)
 

@@ -1,4 +1,4 @@
-"""Streams one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
+"""Stream one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
 
 Connect, reload, reconnect, a lost bell, a late joiner: all are handled by `catch_up`. The bell only says when to look;
 every few seconds it looks anyway, so a dead Redis delays but hides nothing. Events are never taken from Redis.
@@ -45,9 +45,10 @@ MAX_DRAWN = 200
 
 
 def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
-    """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
-    Run.DoesNotExist."""
+    """Return the next events, and the parts of the page that sum the run up, with the names that a viewer may read.
+    Raises Run.DoesNotExist."""
     run = visible_to(Run.objects.all()).get(pk=run_id)
+    # 1. The events. Most looks find none, which the run's row tells already.
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages = [
         Message.of("event", event.kind, seq=event.seq, html=html)
@@ -55,13 +56,15 @@ def read_news(run_id: int, after: int, names: SystemNameMasker) -> RunUpdate:
     ]
     seq = events[-1].seq if events else after
     # How the run is, and what may be done to it
-    stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
+    stopping, may = rendering.is_stopping(run), " ".join(actions.list_moves(run))
     messages.append(Message.of("state", status=run.status, stopping=stopping, round=run.rounds + 1, may=may))
+    # 2. What sums the run up; the parts that follow its events only with new ones.
     messages += _summaries.of(run)
     if events:
         messages.append(Message.of("outline", html=rendering.outline(run)))
         messages.append(Message.of("side", html=rendering.side(run, names)))
         messages.append(Message.of("answer", html=render_answer(run, names)))
+    # 3. Whether more can come.
     has_all = run.has_ended and seq >= run.last_seq
     return RunUpdate(messages, seq, has_all and is_final(run), has_all)
 
@@ -83,6 +86,7 @@ class Summaries:
         if known != state:
             parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
             messages = [Message.of(name, html=html) for name, html in parts.items()]
+            # Inserted again at the end, so that the runs drawn longest ago are dropped first.
             self._drawn.pop(run.pk, None)
             self._drawn[run.pk] = state, messages
             for oldest in list(self._drawn)[:-MAX_DRAWN]:
@@ -104,7 +108,7 @@ class RunConsumer(Listener):
 
     def begin(self) -> bool:
         self.run_id: int = self.scope["url_route"]["kwargs"]["pk"]
-        # The `after` of the address, 0 if it is missing or no number
+        # `after` of the address; 0 if it is missing or not a number.
         self.after = parse_number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]) or 0
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
         self.rests = False
@@ -137,8 +141,10 @@ class RunConsumer(Listener):
     async def catch_up(self, since: float) -> None:
         """Send everything the viewer does not have, as read no earlier than `since`, and note once nothing can
         follow."""
+        # A bell and the regular look may come at the same moment.
         async with self.looking:
             moved = True
+            # In batches, until one brings nothing new.
             while moved and not self.over.is_set():
                 found = await self.read_on(since)
                 moved, self.after, self.rests = found.seq > self.after, found.seq, found.rests
@@ -159,6 +165,7 @@ class RunConsumer(Listener):
                 return
             self.shown[message.kind] = message.text
         elif message.event == "reply":
+            # The reply is complete: the next draft begins anew.
             self.drafted = 0
         await self.send(text_data=message.text)
 

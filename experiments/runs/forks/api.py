@@ -1,4 +1,4 @@
-"""Runs that go on from a round of another, as on the page Fork."""
+"""Runs that begin with the rounds of another, as on the page Fork."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = authorize(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
+    # Limits and note have their own rules, below.
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     changes: dict[str, Any] = {name: value for name, value in named.items() if value not in ("", None)}
-    if wanted.backbone or wanted.backbone_model:  # another backbone comes with a model of its own
+    if wanted.backbone or wanted.backbone_model:  # another backbone has other models
         changes["backbone_model"] = wanted.backbone_model
     changes |= {"note": wanted.note} | (wanted.limits.model_dump() if wanted.limits else {})
     form = ForkForm(source, lineage.find_fork_point(source, wanted.round), changes)

@@ -19,7 +19,7 @@ from workers.record.limits import DEFAULT_LIMITS
 
 MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *DEFAULT_LIMITS)
 GONE = ("model", "layer", "unit", "dataset", "surroundings", "exemplars", "reflections", "ablation", "toolset", "task")
-"""Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
+"""Fields that a fork takes over unchanged: the form cannot correct what is wrong with them."""
 
 
 class ForkForm(QueryForm):
@@ -41,6 +41,7 @@ class ForkForm(QueryForm):
         if given is None:
             super().__init__(initial=same)
         else:
+            # Of the request, only fields that may change are read.
             own = {name: given[name] for name in (*MAY_CHANGE, "note") if name in given}
             super().__init__({**same, **own})
         note, question = self.fields["note"], self.fields["question"]
@@ -71,7 +72,7 @@ class ForkForm(QueryForm):
         return [str(problem) for name in GONE for problem in self.errors.get(name, ())]
 
     def run(self, owner: User) -> Run:
-        """The fork, not saved; it copies the rounds as soon as a worker takes it."""
+        """Return the unsaved fork; it copies the rounds as soon as a worker takes it."""
         data, parent = self.cleaned_data, self.source
         run = draft_like(
             parent,
@@ -81,6 +82,7 @@ class ForkForm(QueryForm):
             limits={name: data[name] for name in DEFAULT_LIMITS},
             **{name: data[name] for name in MAY_CHANGE if name not in {*DEFAULT_LIMITS, "unpriced"}},
         )
+        # As the owner may read them: the plan is shown in the transcript.
         changes = lineage.list_changes(parent, run, SystemNameMasker(owner))
         run.fork_plan = {"who": person(owner), "upto": self.at.upto, "note": data["note"], "changes": changes}
         return run

@@ -52,21 +52,25 @@ class ForkPoint:
 
 
 def find_fork_point(run: Run, number: int) -> ForkPoint:
-    """The end of a round. Raises StateConflict if the run has no such round, or it is not over."""
+    """Return the end of a round. Raises StateConflict if the run has no such round, or it is not over."""
+    # 1. The reply of the round.
     reply = run.events.filter(kind="reply", payload__round=number).first()
     if reply is None and not run.rounds:
         raise StateConflict(f"Run {run.pk} has no round yet: there is nothing to fork from. Duplicate the run instead.")
     if reply is None:
         there = "round 1" if run.rounds == 1 else f"rounds 1 to {run.rounds}"
         raise StateConflict(f"Run {run.pk} has no round {number}. It has {there}.")
+    # 2. Where the round ends: its experiment must have a result.
     following = run.events.filter(kind="reply", seq__gt=reply.seq).order_by("seq").first()
     said = reply.content
+    # For the type checker: the kind decides the class.
     assert isinstance(said, Replied)
     results = run.events.filter(kind="result", seq__gt=reply.seq)
     results = results.filter(seq__lt=following.seq) if following else results
     if said.code is not None and not results.exists():
         before = f" Fork from round {number - 1}, or wait." if number > 1 else ""
         raise StateConflict(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
+    # 3. What kind of round it was. A reply with a program and a conclusion runs the program.
     concluded = said.code is None and said.conclusion is not None
     if following is None:
         return ForkPoint(number, run.last_seq, concluded)
@@ -76,6 +80,7 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
 
 def find_last_complete_round(run: Run) -> int:
     """Return the last round that is over; 0 if none is."""
+    # The newest round may still be under way.
     for number in (run.rounds, run.rounds - 1):
         with suppress(StateConflict):
             return find_fork_point(run, number).round
@@ -104,8 +109,7 @@ def list_changes(before: Run, after: Run, names: SystemNameMasker) -> dict[str, 
 
 @dataclass(frozen=True)
 class RelatedRun:
-    """A run that comes from this one, or the other way round; `how` in words that its name follows; what differs in the
-    younger."""
+    """A related run. `how` comes before its name in a sentence; `changes` are what the younger of both asked anew."""
 
     run: Run
     how: str
@@ -113,7 +117,7 @@ class RelatedRun:
 
 
 def list_related(run: Run, names: SystemNameMasker) -> list[RelatedRun]:
-    """The run's parent and, the newest first, its children. Two queries."""
+    """Return the run's parent, and its children, the newest first. Two queries."""
     found = []
     if run.parent:
         how = f"Forked after round {run.fork_round} of" if run.fork_round else "Duplicate of"

@@ -1,4 +1,4 @@
-"""A run that goes on from a round of another: the form in which it is asked for."""
+"""Fork a run: the form of a run that begins with the rounds of another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ROUNDS = 40
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form; a good one becomes a run. Without a round in the address it is the last one that is over."""
+    """Show the form; a valid one becomes a run. Without a round in the address, it is the last one that is over."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     number = window.number(request.GET, "round") if "round" in request.GET else lineage.find_last_complete_round(run)
     if not number and "round" not in request.GET:

@@ -40,6 +40,7 @@ def save_draft(actor: Actor, run_id: int, round_number: int, version: int, value
         draft = draft or HumanReply(run=run, round=round_number, author=actor.person)
         if draft.sent:
             raise StateConflict(f"You have sent round {round_number} already.")
+        # The same text again is no conflict, whatever the version.
         if draft.pk and draft.values == values:
             return draft
         if draft.version != version:
@@ -57,12 +58,13 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
 
     Raises StateConflict, InvalidFields; the draft is then kept as it is.
     """
+    # Locked: of two people who send at once, the first counts.
     run = Run.objects.select_for_update().get(pk=draft.run_id)
     first = run.human_replies.filter(round=draft.round, sent__isnull=False).select_related("author").first()
     if first is not None:
         raise StateConflict(f"{person(first.author)} has sent round {draft.round} already. Your draft is kept.")
     if draft.round != run.rounds + 1 or not transcript.awaits_reply(run):
-        raise StateConflict(f"{_why_not_due(run)} Your draft is kept.")
+        raise StateConflict(f"{_explain_not_due(run)} Your draft is kept.")
     problems = written.find_problems(draft.values, run.task)
     if not problems and draft.what == ReplyPurpose.EXPERIMENT and drafts.is_final_answer(run):
         problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
@@ -70,12 +72,13 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
         raise InvalidFields(ANOTHER_LOOK, {name: [words] for name, words in problems.items()})
     draft.sent = timezone.now()
     draft.save(update_fields=["sent"])
+    # The draft stays a row; a worker makes the event of it, as with any reply.
     transcript.resume(run.pk, person(draft.author), with_reply=True)
     audit.record(actor, Verb.REPLY_SENT, run, round=draft.round, what=draft.what)
     queue.enqueue(run.pk)
 
 
-def _why_not_due(run: Run) -> str:
+def _explain_not_due(run: Run) -> str:
     if run.has_ended:
         return f"The run has ended ({run.get_status_display().lower()})."
     if run.backbone != PERSON:
@@ -85,17 +88,18 @@ def _why_not_due(run: Run) -> str:
 
 @transaction.atomic
 def stop_program(actor: Actor, run: Run) -> HumanReply:
-    """End the program that a person sent; its run goes on. Raises StateConflict if there is none."""
+    """End the program that a person sent; its run continues. Raises StateConflict if there is none."""
     reply = find_under_way(run)
     if reply is None:
         raise StateConflict("No program of a person is running.")
+    # The first person who stops it is named.
     HumanReply.objects.filter(pk=reply.pk, stopped_by="").update(stopped_by=actor.name[:150])
     audit.record(actor, Verb.PROGRAM_STOPPED, run, round=reply.round)
     return reply
 
 
 def find_under_way(run: Run) -> HumanReply | None:
-    """The reply whose program waits for a worker or runs at this moment."""
+    """Return the reply whose program waits for a worker or runs at this moment."""
     if run.has_ended or run.status not in ACTIVE:
         return None
     rows = run.human_replies.filter(
@@ -111,8 +115,7 @@ def find_under_way(run: Run) -> HumanReply | None:
 
 def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
     """Return the provider's model and the name of a person, or of the backbone of this key, if fit for the run. Raises
-    InvalidInput with the reason.
-    """
+    InvalidInput with the reason."""
     if key == PERSON:
         return "", parts.label_backbone(PERSON)
     backbones = {row.key: row for row in Backbone.objects.exclude(key=PERSON)}
@@ -136,11 +139,11 @@ def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
 @transaction.atomic
 def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: str = "") -> None:
     """Let this backbone, or a person, write from the next reply on, after an optional `note`. The reply under way keeps
-    its author, and an idle run continues. Raises InvalidInput, StateConflict.
-    """
+    its author, and an idle run continues. Raises InvalidInput, StateConflict."""
     if len(note) > NOTE_CHARS:
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")
+    # Locked: a worker may append to the run at the same moment.
     run = Run.objects.select_for_update().get(pk=run_id)
     model, label = _find_writer(run, backbone, model)
     # Whether another author may write the next reply: a run that concluded, or used up its limits, is over

@@ -96,6 +96,7 @@ def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
     values: dict[str, Any] = transcript.strip_unstorable(wanted.model_dump() | {"labels": "\n".join(wanted.labels)})
     if len({each.number for each in wanted.hypotheses}) < len(wanted.hypotheses):
         raise InvalidInput("Each needs a number of its own.", "hypotheses")
+    # Locked, so that the draft cannot change between the comparison and the edit.
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
@@ -111,6 +112,7 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
         must_match(request, _reply_out(run, draft))
+        # What carries over from the round before may be sent unchanged, but must be saved first.
         if not draft.version:
             draft = actions.save_draft(Actor.of(request), run.pk, draft.round, 0, draft.values)
         actions.send_reply(Actor.of(request), draft)

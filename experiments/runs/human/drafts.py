@@ -30,21 +30,24 @@ Values = dict[str, Any]
 
 def read_form(data: QueryDict) -> Values:
     """Read the fields of the editor's form; invalid values become those of an untouched form."""
+    # Browsers send \r\n; programs and comparisons of drafts need one kind of line break.
     texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
     what = data.get("what", "")
     values: Values = {"what": what if what in ReplyPurpose.values else ReplyPurpose.EXPERIMENT.value, **texts}
     rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "status", "reason")]
+    # A broken form may send lists of different lengths.
     values["hypotheses"] = _number([row for row in zip(*rows, strict=False) if row[1].strip()])
     found: Values = transcript.strip_unstorable(values)
     return found
 
 
 def _number(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Hypotheses with numbers of their own: those they came with, else the next."""
+    """Return the hypotheses, each with another number: the one it came with, else the next."""
     taken: set[int] = set()
     listed = []
     for number, text, status, reason in rows:
         wanted = parse_number(number, digits=3)
+        # A number stays with its line from round to round; a repeated one would join two.
         own = wanted if wanted and wanted not in taken else max(taken, default=0) + 1
         taken.add(own)
         listed.append(
@@ -73,11 +76,10 @@ def find_too_long(values: Values) -> dict[str, list[str]]:
 
 
 def find_current(run: Run, user: User) -> HumanReply:
-    """Return this person's draft of the next round; if there is none, an unsaved one with what carries over: the
-    hypotheses of the latest list, and a failed program to correct.
-    """
+    """Return this person's draft of the next round; if there is none, an unsaved one with what carries over."""
     if kept := run.human_replies.filter(round=run.rounds + 1, author=user).first():
         return kept
+    # The latest list of hypotheses, and a failed program to correct.
     latest = run.hypotheses.order_by("-round").values_list("round", flat=True).first()
     hypotheses = list(run.hypotheses.filter(round=latest or 0).values("number", "text", "status", "reason"))
     last = run.experiments.only("status", "code", "round").order_by("-number").first()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.forms.boundfield import BoundField
 
 from experiments.core import access, transcript
 from experiments.core.compatibility import PERSON
@@ -16,16 +18,11 @@ from experiments.core.errors import ActionRefused, InvalidFields, OutOfDate
 from experiments.models import HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, reference
 from experiments.runs.human.drafts import Values
+from experiments.runs.human.forms import ANSWER, ReplyForm
 from workers.record import tasks
 from workers.record.events import Started
 
 _LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
-NAMES = {
-    "description": ("Description", "What the unit responds to, what it does not, and the figures behind both."),
-    "labels": ("Labels, one a line", "A short phrase for each concept; “none” if there is none."),
-    "bias": ("Bias", "Each setting or subset, the mean activation there and elsewhere, how many images."),
-    "reasoning": ("Reasoning", "Why, with the figures."),
-}
 BLANK = {"number": "", "text": "", "status": "open", "reason": ""}
 
 
@@ -36,17 +33,6 @@ class Failure:
     number: int
     error: str
     line: int
-
-
-@dataclass(frozen=True)
-class AnswerField:
-    """A field of the conclusion."""
-
-    name: str
-    label: str
-    hint: str
-    value: str
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,23 +64,31 @@ class Editor:
 
     @property
     def hypotheses(self) -> list[dict[str, Any]]:
-        """The list, with an empty line to go on with."""
+        """Return the list, with an empty line for the next one."""
         return [*self.draft.hypotheses, BLANK] if self.draft else []
 
-    @property
-    def answer_fields(self) -> list[AnswerField]:
-        """The conclusion: what the task asks for, then whatever else has been written."""
-        asked = tasks.find_task(self.run.task).answer
-        more = [name for name in NAMES if name not in asked and getattr(self.draft, name)]
-        return [
-            AnswerField(name, *NAMES[name], getattr(self.draft, name), self.problems.get(name, ""))
-            for name in (*asked, *more)
-        ]
+    @cached_property
+    def form(self) -> ReplyForm:
+        """The texts of the draft, with what is wrong with each."""
+        form = ReplyForm({name: getattr(self.draft, name) for name in drafts.TEXTS}, auto_id="reply-%s")
+        for name in self.problems.keys() & form.fields.keys():
+            form.add_error(name, self.problems[name])
+        # The editor of programs marks the line that the error names
+        form.fields["program"].widget.attrs["data-line"] = self.failure.line if self.failure else 0
+        return form
 
     @property
-    def hidden(self) -> list[str]:
+    def answer_fields(self) -> list[BoundField]:
+        """Return the fields of the conclusion: those that the task asks for, then others that have been written."""
+        asked = tasks.find_task(self.run.task).answer
+        more = [name for name in ANSWER if name not in asked and getattr(self.draft, name)]
+        return [self.form[name] for name in (*asked, *more)]
+
+    @property
+    def hidden(self) -> list[BoundField]:
         """Parts of a conclusion that the task does not ask for."""
-        return [name for name in NAMES if name not in {part.name for part in self.answer_fields}]
+        shown = {field.name for field in self.answer_fields}
+        return [self.form[name] for name in ANSWER if name not in shown]
 
 
 def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
@@ -103,6 +97,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
         return None
     if (access.role_of(user) or Role.VIEWER) < Role.RESEARCHER:
         return None
+    # Another person was first, or a program is running: nothing to write now.
     if not transcript.awaits_reply(run):
         return Editor(run, late=_find_late(run, user), under_way=actions.find_under_way(run))
     first = run.events.filter(kind="started").first()
@@ -121,8 +116,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
 
 def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) -> Editor:
     """Return the editor with sent text that was not accepted. Text that is no draft stays in the form, or can be
-    copied.
-    """
+    copied."""
     found = open_editor(run, user) or Editor(run)
     fields = refusal.fields if isinstance(refusal, InvalidFields) else {}
     problems = {name: " ".join(words) for name, words in fields.items()}
@@ -131,6 +125,7 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
         return found if found.late else replace(found, unsent=_name_fields(values))
     if found.draft.values == values:
         return found
+    # The other tab's text is shown beside this one's.
     kept = _name_fields(found.draft.values) if isinstance(refusal, OutOfDate) else ()
     for name, value in values.items():  # shown, not saved
         setattr(found.draft, name, value)
@@ -145,7 +140,7 @@ def _name_fields(values: Values) -> list[tuple[str, str]]:
 
 
 def _find_late(run: Run, user: User) -> str:
-    """Who sent the latest round, if this person has a draft of it that was not sent."""
+    """Return who sent the latest round, if this person has a draft of it that was not sent; else ""."""
     own = run.human_replies.filter(author=user, sent=None)
     mine = drafts.find_left_over(run, user) or own.filter(round=run.rounds + 1).first()
     sent = run.human_replies.filter(sent__isnull=False).select_related("author")
@@ -154,9 +149,10 @@ def _find_late(run: Run, user: User) -> str:
 
 
 def _find_failure(run: Run) -> Failure | None:
-    """What went wrong in the latest experiment, if it belongs to the round before this one."""
+    """Return what went wrong in the latest experiment, if it belongs to the round before this one."""
     last = run.experiments.order_by("-number").first()
     if last is None or last.status in {"ok", "running"} or last.round != run.rounds:
         return None
     lines = _LINE.findall(last.error)
+    # The last line of the traceback within the program: earlier ones only led there.
     return Failure(last.number, last.error, int(lines[-1]) if lines else 0)

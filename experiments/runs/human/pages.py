@@ -12,15 +12,17 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput, OutOfDate
+from experiments.display.form_fields import add_refusal
 from experiments.display.window import number
 from experiments.models import Backbone, HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, editor
 from experiments.runs.human.drafts import Values
+from experiments.runs.human.forms import HandOver
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The editor: alone for htmx, else as a page of its own. POST sends what is written."""
+    """Show the editor: alone for htmx, else as a full page. POST sends what is written."""
     run, actor = access.get_run(request, pk, Role.RESEARCHER), Actor.of(request, Role.RESEARCHER)
     if request.method != "POST":
         return _show(request, run, editor.open_editor(run, actor.person))
@@ -28,14 +30,16 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         actions.send_reply(actor, _save(request, run, values))
     except ActionRefused as refusal:
+        # Another request may have changed the run meanwhile.
         run.refresh_from_db()
         return _show(request, run, editor.reopen_editor(run, actor.person, refusal, values), status=409)
     return _show_or_return(request, run)
 
 
 def _show(request: HtmxRequest, run: Run, found: editor.Editor | None, status: int = 200) -> HttpResponse:
-    """The editor as it is now. htmx takes no answers that refuse."""
+    """Render the editor as it is now."""
     context = {"run": run, "editor": found}
+    # htmx does not show an answer with an error status.
     if request.htmx:
         return render(request, "runs/human/editor.html", context)
     return render(request, "runs/human.html", context, status=status)
@@ -49,7 +53,7 @@ def _show_or_return(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
-    """What the form holds, kept as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
+    """Save the form as this person's draft. Raises ActionRefused, Http404 for a form without a round."""
     round_number, version = number(request.POST, "round"), number(request.POST, "version")
     if round_number is None or version is None:
         raise Http404("The form does not say which round it belongs to.")
@@ -58,11 +62,12 @@ def _save(request: HtmxRequest, run: Run, values: Values) -> HumanReply:
 
 @require_POST
 def draft(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Keep what the form holds: the new version, or why it was not kept (409), with the draft as it is."""
+    """Save the form as a draft: return the new version, or why it was not saved (409), with the draft as it is."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         saved = _save(request, run, drafts.read_form(request.POST))
     except OutOfDate as error:
+        # The draft as the other tab left it, so that this one can show both.
         kept = run.human_replies.get(round=number(request.POST, "round") or 0, author=Actor.of(request).person)
         held = {"version": kept.version, **kept.values}
         return JsonResponse({"why": "stale", "words": str(error), "kept": held}, status=409)
@@ -76,7 +81,7 @@ def draft(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HtmxRequest, pk: int) -> HttpResponse:
-    """End the program that a person sent; the run goes on."""
+    """End the program that a person sent; the run continues."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         actions.stop_program(Actor.of(request, Role.RESEARCHER), run)
@@ -100,15 +105,18 @@ def take_over(request: HtmxRequest, pk: int) -> HttpResponse:
 def hand_over(request: HtmxRequest, pk: int) -> HttpResponse:
     """Choose who writes from the next reply on: another backbone, with a note to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    if request.method != "POST":
-        backbones = Backbone.objects.exclude(key=PERSON)
-        return render(request, "runs/human/hand_over.html", {"run": run, "backbones": backbones})
-    backbone = request.POST.get("backbone", "")
-    model, note = request.POST.get(f"model-{backbone}", ""), request.POST.get("note", "")
-    try:
-        actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, backbone, model, note)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-        if isinstance(refusal, InvalidInput):
-            return redirect("run-hand-over", run.pk)
-    return redirect(run)
+    form = HandOver(request.POST) if request.method == "POST" else HandOver()
+    if form.is_bound:
+        backbone, note = request.POST.get("backbone", ""), request.POST.get("note", "")
+        # Each backbone has its own list of models in the form.
+        model = request.POST.get(f"model-{backbone}", "")
+        try:
+            actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, backbone, model, note)
+            return redirect(run)
+        except InvalidInput as refusal:
+            add_refusal(form, refusal)
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+            return redirect(run)
+    context = {"run": run, "backbones": Backbone.objects.exclude(key=PERSON), "form": form}
+    return render(request, "runs/human/hand_over.html", context, status=400 if form.is_bound else 200)

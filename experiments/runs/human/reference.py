@@ -1,5 +1,4 @@
-"""The tools' reference as the run's first event holds it, in entries that can be searched and inserted; and programs to
-begin with: each runs as it stands on toybox, and says what to change for another unit."""
+"""Split the tools' reference of a run into entries to search and insert; and example programs, which run on toybox."""
 
 from __future__ import annotations
 
@@ -25,19 +24,20 @@ class Entry:
 
     @property
     def words(self) -> str:
-        """What a search looks in."""
+        """Return the text that a search looks in."""
         return " ".join(f"{self.name} {self.signature} {self.text}".split()).lower()
 
 
 def entries(reference: str) -> list[Entry]:
-    """The entries in order; a text without headings is one entry without a name."""
+    """Return the entries in order; a text without headings is one entry without a name."""
     first, *others = HEAD.split(reference.strip())
+    # Every other part: the heading and the text, without the line break.
     found = [entry("", first), *(entry(*part.partition("\n")[::2]) for part in others)]
     return [each for each in found if each.text or each.name]
 
 
 def entry(head: str, body: str) -> Entry:
-    """The entry under a heading, such as `tools.text2image(prompt_list: list[str]) -> list[Image]`."""
+    """Return the entry under a heading, such as `tools.text2image(prompt_list: list[str]) -> list[Image]`."""
     example = EXAMPLE.search(body)
     text = body.replace(example.group(0), "", 1).strip() if example else body.strip()
     code = example["code"] if example else ""
@@ -49,10 +49,13 @@ def entry(head: str, body: str) -> Entry:
 
 
 def _list_required(parameters: str) -> Iterator[str]:
-    """Names of the parameters that must be given; they are parted at the commas that stand in no bracket."""
+    """Yield the names of the parameters that must be given."""
     depth, part = 0, ""
+    # The added comma ends the last parameter.
     for character in f"{parameters},":
+        # True counts as 1.
         depth += (character in "[(") - (character in "])")
+        # A comma within brackets separates no parameters.
         if character == "," and depth <= 0:
             name, _, rest = part.strip().partition(":")
             if name and "=" not in rest and not name.startswith("*"):

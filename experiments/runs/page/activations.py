@@ -56,19 +56,21 @@ class ActivationRow:
 
     @property
     def origins(self) -> str:
-        """How many images of each."""
+        """Return the number of images of each origin, in words."""
         return ", ".join(f"{count} {origin}" for origin, count in self.counts.items())
 
 
 def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """All rounds, or those from `from` to `to`."""
+    """Return the images of all rounds, or of those from `from` to `to`, as a plot and a table."""
     first, last = number(params, "from") or 1, number(params, "to") or run.rounds
     everything = run.observations.order_by()
     chosen = everything.filter(experiment__round__range=(first, last))
+    # 1. Counts by round and origin, from the database.
     groups = _count_origins(chosen, run.exemplar_mean)
     context = {"first": first, "last": last, "part": (first, last) != (1, run.rounds), "any": bool(groups)}
     if not groups:
         return context
+    # The best so far counts the rounds before, too.
     before = everything.filter(experiment__round__lt=first).exclude(origin="exemplar")
     rows = table(groups, before.aggregate(best=Max("activation"))["best"])
     count = sum(row.count for row in rows)
@@ -97,7 +99,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int]) -> None:
-    """A dot for each image, in the column of its round."""
+    """Draw a dot for each image, in the column of its round."""
     values = chosen.order_by("experiment_id", "position").values_list(
         "experiment__round", "experiment__number", "activation", "title", "origin", "image_id"
     )
@@ -120,7 +122,7 @@ def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int
 def _add_marks(
     plot: Plot, groups: Sequence[OriginCount], rows: Sequence[ActivationRow], column: Mapping[int, int]
 ) -> None:
-    """A mark for each origin in each step, side by side, which leads to a plot of its rounds alone."""
+    """Draw a mark for each origin in each step, side by side, which leads to a plot of its rounds alone."""
     present = [origin for origin, _ in Origin.choices() if any(group.origin == origin for group in groups)]
 
     def key(group: OriginCount) -> tuple[int, str]:
@@ -135,7 +137,8 @@ def _add_marks(
 
 
 def _count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
-    """By round and origin; `reached` counts those at the exemplar threshold or above."""
+    """Count images by round and origin; `reached` counts those at the exemplar threshold or above."""
+    # Without a threshold no image reaches it: a filter that matches nothing.
     over = Q(activation__gte=exemplar_mean) if exemplar_mean is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)
@@ -144,15 +147,17 @@ def _count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -
 
 
 def table(groups: Sequence[OriginCount], best: float | None) -> list[ActivationRow]:
-    """A row for each step, in order. `best` is what the agent's own images had reached before."""
+    """Return a row for each step, in order. `best` is what the agent's own images had reached before."""
     step_of = steps(group.round for group in groups)
     rows: dict[RoundRange, ActivationRow] = {}
     for group in groups:
         row = rows.setdefault(step_of[group.round], ActivationRow(step_of[group.round]))
         row.counts[group.origin] = row.counts.get(group.origin, 0) + group.count
+        # Sums rather than means, since a step joins several rounds.
         row.total += group.total
         row.reached += group.reached
         row.strongest = max(row.strongest, group.high)
+        # Exemplars are given to the agent, so they are no achievement of its own.
         if group.origin != "exemplar":
             best = group.high if best is None else max(best, group.high)
         row.best = best

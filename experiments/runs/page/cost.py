@@ -1,4 +1,4 @@
-"""The cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
+"""Show the cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Taken = Sequence[float]
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that a run takes, and the parts in which a page tells it; `first` is the place of the first of them."""
+    """A resource that a run uses, in parts; `first` is the place of the first part in `Taken`."""
 
     name: str
     limit: str
@@ -43,12 +43,12 @@ PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 @dataclass(frozen=True)
 class MeasureShown:
-    """One measure, drawn: by round, and together against its limit, which is left out where it lies far above."""
+    """One measure, drawn: by round, and as a sum against its limit, which is left out if it is far above."""
 
     name: str
     parts: Sequence[str]
     said: str
-    """The run's total, as its head says it, against the limit where there is one."""
+    """The run's total as in its head, against the limit if there is one."""
     rounds: Plot
     together: Plot
     limit: float | None
@@ -56,14 +56,18 @@ class MeasureShown:
 
 
 def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
-    taken = by_round(run)
+    # 1. What each round took, in steps.
+    taken = _count_by_round(run)
     step_of = steps(taken)
     groups: dict[RoundRange, list[Taken]] = {}
     for number, step in step_of.items():
         groups.setdefault(step, []).append(taken[number])
     sums = {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
+    # A run without events has no sums to add.
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
+    # 2. Measures that were used at all.
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
+    # Time between steps, such as loading models, is part of the run's seconds but of no event.
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     timeline = read_timeline(run)
@@ -82,31 +86,33 @@ def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def by_round(run: Run) -> dict[int, list[float]]:
-    """What each round took, read from its events without their words.
-
-    A reply that did not come about counts with the latest round that is there.
-    """
+def _count_by_round(run: Run) -> dict[int, list[float]]:
+    """Return what each round took, read from its events without their words."""
     fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
     events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
     for kind, stored, usage, own, tools in events.values_list(*fields):
+        # A payload is stored JSON, which may be of any shape.
         known = usage if isinstance(usage, dict) else {}
-        read, written, cost = (amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost"))
+        read, written, cost = (
+            _parse_amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost")
+        )
         if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
         number = stored if isinstance(stored, int) else 0
+        # A reply that failed counts with the latest round.
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
-        more: tuple[float, ...] = (read, written, 0, cost, 0, amount(own), 0, 0)
+        # In the order of MEASURES: three of tokens, two of dollars, three of seconds.
+        more: tuple[float, ...] = (read, written, 0, cost, 0, _parse_amount(own), 0, 0)
         if kind == "result":
-            more = (0, 0, read + written, 0, cost, 0, amount(own), amount(tools))
+            more = (0, 0, read + written, 0, cost, 0, _parse_amount(own), _parse_amount(tools))
         found[place] = [before + each for before, each in zip(took, more, strict=True)]
     return found
 
 
-def amount(value: Any) -> float:
-    """Return what an event says was used; 0 if it says nothing of the kind."""
+def _parse_amount(value: Any) -> float:
+    """Return a number of an event; 0 for anything else."""
     return value if isinstance(value, int | float) else 0
 
 
@@ -140,7 +146,7 @@ def plot(measure: Resource, names: Sequence[str], values: Sequence[float], label
 
 
 def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
-    """The parts of one step on top of each other."""
+    """Stack the parts of a step."""
     reached = 0.0
     for part, value in enumerate(measure.of(taken)):
         if value:
@@ -150,7 +156,7 @@ def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken
 
 
 def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[tuple[RoundRange, list[str]]]:
-    """A row for each step: for each measure its parts, then all so far."""
+    """Return a row for each step: for each measure its parts, then the sum so far."""
     rows = []
     so_far = dict.fromkeys(used, 0.0)
     for step, taken in sums.items():

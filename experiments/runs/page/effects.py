@@ -1,6 +1,5 @@
 """Show the effect of edits on the activation, by the property that they changed; and the activation by image
-content.
-"""
+content."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from experiments.display import events
 from experiments.display.contrasts import list_stated
 from experiments.display.effect_sizes import bound_mean
 from experiments.display.evidence import Edit, read_evidence
-from experiments.display.image_cards import ImageCard, LoggedImage
+from experiments.display.image_cards import ImageCard, LoggedCard
 from experiments.display.label_meaning import scenes
 from experiments.display.plots import IntervalRow, Level, Plot, PlotValue, ValueGroup, draw_groups, draw_intervals
 from experiments.display.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
@@ -45,17 +44,19 @@ GROUPS, VARIANTS = 24, 24
 
 
 def read_effects(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
-    """Both plots, and the originals with their variants."""
+    """Return both plots, and the originals with their variants."""
     found = read_evidence([run], "", run.exemplar_mean)
     drawn = scenes({card.image for edit in found.edits for card in (edit.before.card, edit.after.card)})
     groups: dict[str, list[Edit]] = defaultdict(list)
     guessed = 0
     for edit in found.edits:
         scene, edited = drawn.get(edit.before.card.image), drawn.get(edit.after.card.image)
+        # True counts as 1.
         guessed += not (scene and edited)
         groups[name_change(scene, edited) if scene and edited else guess_change(_words(edit))].append(edit)
     probable = run.system_kind in PROBABILITIES
     drawn_rows = _list_drawn(run.observations.all())
+    # Stated biases replace the search for quoted words.
     stated = _draw_stated(list_stated(run), drawn_rows, probable=probable)
     contexts, by_scene = _draw_contexts(drawn_rows, "" if stated else run.statement, probable=probable)
     return {
@@ -75,7 +76,7 @@ def _words(edit: Edit) -> str:
 
 
 def _draw_changes(groups: Mapping[str, Sequence[Edit]], within: tuple[float, float] | None) -> Plot | None:
-    """A row for each property, the largest mean change first; `within` lie the changes, if they do."""
+    """Draw a row for each property, the largest mean change first; `within` are the bounds of changes, if any."""
     rows = [
         ValueGroup(name, "edited", [_draw_change(edit) for edit in groups[name]]) for name in PROPERTIES if groups[name]
     ]
@@ -92,7 +93,7 @@ def _draw_change(edit: Edit) -> PlotValue:
 
 
 def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[ImageCard]]]:
-    """Each original once, with its variants, the largest change first."""
+    """Return each original once, with its variants, the largest change first."""
     groups: dict[str, list[Edit]] = defaultdict(list)
     for edit in edits:
         groups[edit.before.card.image].append(edit)
@@ -106,8 +107,9 @@ def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[Imag
 
 
 def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, probable: bool) -> Plot | None:
-    """Of each bias that the run states, the images with its context and those without, as its test takes them; None
-    without any that both sides have images of."""
+    """Draw each stated bias as the images with its context and those without, as its test takes them; None if no bias
+    has both."""
+    # Rows are in order of their experiments, which `groupby` needs.
     experiments = {number: list(group) for number, group in groupby(rows, key=attrgetter("experiment.number"))}
     drawn: list[IntervalRow] = []
     one_subject = len({each.subject for each in stated}) < 2
@@ -117,23 +119,23 @@ def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, p
         of = f" ({', '.join(each.subject)})" if each.subject and not one_subject else ""
         if all(sides):
             for word, kind, some in zip(("with", "without"), ("part-3", "part-0"), sides, strict=True):
-                images = [LoggedImage.from_row(row) for row in some]
+                images = [LoggedCard.from_row(row) for row in some]
                 drawn.append(replace(_measure(f"{word} “{each.context}”{of}", images, probable=probable), kind=kind))
     label = "Mean activation with and without the context of each stated bias"
     return draw_intervals(drawn, label, MEAN, sorts=False, counts=True)
 
 
 def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: bool) -> tuple[Plot | None, bool]:
-    """The mean activation of the images that the run drew, by what they show, with intervals; and whether scenes tell
-    it. Of images without a scene, titles with the words that the `statement` quotes do."""
-    images = [LoggedImage.from_row(row) for row in reversed(rows)]
+    """Draw the mean activation of the images that the run drew, by what they show; and return True if scenes say it."""
+    images = [LoggedCard.from_row(row) for row in reversed(rows)]
     known = scenes({each.card.image for each in images})
     by_scene = bool(known)
-    shown: dict[str, list[LoggedImage]] = defaultdict(list)
+    shown: dict[str, list[LoggedCard]] = defaultdict(list)
     for each in images:
         if each.card.image in known:
             for name, word in list_contexts(known[each.card.image]):
                 shown[f"{name}: {word}"].append(each)
+    # Without scenes, a title shows what it says: look for the words that the conclusion quotes.
     for word in [] if by_scene else dict.fromkeys(QUOTED.findall(statement)):
         shown[f"“{word}” in the title"] = [each for each in images if word.casefold() in each.card.title.casefold()]
     measured = [each for each in images if not by_scene or each.card.image in known]
@@ -152,14 +154,15 @@ def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: boo
 
 
 def _list_drawn(rows: QuerySet[Observation]) -> list[Observation]:
-    """Those that were drawn on purpose, in order: no exemplars, which were chosen by their activation, and no edits."""
+    """Return the images that were drawn on purpose, in order."""
+    # Not exemplars, which were chosen by their activation, nor edits.
     chosen = rows.filter(origin__in=(Origin.GENERATED, Origin.ORIGINAL)).select_related("experiment")
     chosen = chosen.defer("experiment__state", "experiment__code", "experiment__output")
     found = chosen.order_by("-experiment_id", "-position")[:LOOKED_AT]
     return [each for each in reversed(found) if math.isfinite(each.activation)]
 
 
-def _measure(name: str, some: Sequence[LoggedImage], *, probable: bool) -> IntervalRow:
+def _measure(name: str, some: Sequence[LoggedCard], *, probable: bool) -> IntervalRow:
     values = [each.card.activation for each in some]
     strongest = max(some, key=lambda each: each.card.activation)
     row = IntervalRow(name, fmean(values), n=len(values), picture=picture_of(strongest.card.image))

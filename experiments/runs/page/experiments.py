@@ -12,7 +12,7 @@ from django.db.models.functions import RowNumber
 
 from experiments.core.paging import Page
 from experiments.display import events
-from experiments.display.image_cards import ImageCard, LoggedImage, find_originals, gather_edits
+from experiments.display.image_cards import ImageCard, LoggedCard, find_originals, gather_edits
 from experiments.models import Experiment, Observation, Run
 from workers.record.origins import Origin
 
@@ -33,7 +33,8 @@ class Listed:
 
     @property
     def error(self) -> str:
-        """The last line of what went wrong."""
+        """Return the last line of the error."""
+        # Python puts the message of an exception last.
         return (self.experiment.error.strip().splitlines() or [""])[-1]
 
     @property
@@ -48,7 +49,7 @@ def read_experiments(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_experiments(rows: Sequence[Experiment]) -> list[Listed]:
-    """The experiments with the strongest of what they logged, in one query."""
+    """Return the experiments with the strongest images that they logged, in one query."""
     logged = Observation.objects.filter(experiment__in=rows)
     place = Window(RowNumber(), partition_by=F("experiment"), order_by=[F("activation").desc(), F("position")])
     cards: dict[int, list[ImageCard]] = {}
@@ -66,7 +67,8 @@ def read_images(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     page = Page.of(params, counts.get(origin, 0) if origin else total, IMAGES_PER_PAGE, "tab", "origin", "order")
     chosen = (rows.filter(origin=origin) if origin else rows).order_by(*ORDERS[order][1]).select_related("experiment")
     shown = chosen.defer("experiment__state", "experiment__code", "experiment__output")[page.start : page.end]
-    listed = [LoggedImage.from_row(row) for row in shown]
+    listed = [LoggedCard.from_row(row) for row in shown]
+    # By strength, an edit may lie far from its original.
     logged = gather_edits(listed, find_originals(listed)) if order == "logged" else listed
     return {
         "page": page,

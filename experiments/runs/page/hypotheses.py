@@ -10,8 +10,8 @@ from typing import Any
 
 from experiments.display import bearing, events
 from experiments.display.effect_sizes import separate
-from experiments.display.image_cards import LoggedImage
-from experiments.display.plots import LineSeries, Plot, PlotTable, Scale, Shape, draw_lines
+from experiments.display.image_cards import LoggedCard
+from experiments.display.plots import LineSeries, Plot, PlotShape, PlotTable, Scale, draw_lines
 from experiments.display.strips import Strip, draw_strips
 from experiments.display.window import number
 from experiments.models import Hypothesis, Run
@@ -25,7 +25,7 @@ TURNS = 8
 """Changes of mind that are told of one hypothesis, the newest."""
 DOTS, DOTS_OF_MANY, MAX_FEW_HYPOTHESES = 300, 60, 8
 """Dots of a strip; where there are more hypotheses than so few; and how many are few."""
-SIDE = Shape(400, 200, 40, 12, 22, 42, 40)
+SIDE = PlotShape(400, 200, 40, 12, 22, 42, 40)
 """Of the plot over rounds."""
 ALIKE = 0.5
 """Share of words in common from which a new wording under the same number is the same hypothesis."""
@@ -48,27 +48,29 @@ class HypothesisRow:
 
     @property
     def wordings(self) -> list[Hypothesis]:
-        """Earlier wordings, each where it was first used."""
+        """Return earlier wordings, each as first used."""
         found = {_normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
         found.pop(_normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
     def turns(self) -> list[Hypothesis]:
-        """Where the agent changed its mind, from open on."""
+        """Return the hypothesis at each change of its status, which begins as open."""
         listed = [each for _, each in sorted(self.by_round.items())]
         statuses = ["open", *(each.status for each in listed)]
         return [each for before, each in zip(statuses, listed, strict=False) if each.status != before][-TURNS:]
 
 
 def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """The matrix of the newest rounds, or of those before round `before`, and what bears on each hypothesis."""
+    """Return the matrix of the newest rounds, or of those before round `before`, and the evidence for each
+    hypothesis."""
     listed = run.hypotheses.order_by("round", "number")
     lists = {place: list(group) for place, group in groupby(listed, key=lambda each: each.round)}
     rows = trace_hypotheses(lists)
     picked = rows[-ROWS:]
     columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
     shown = columns[-COLUMNS:]
+    # For all rows at once: the number of queries does not depend on them.
     turns = bearing.find_changes(run, [turn for row in picked for turn in row.turns])
     images = bearing.images(run, [row.latest.text for row in picked])
     scale = events.scale_of(run)
@@ -83,6 +85,7 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
             {
                 "row": row,
                 "cells": [(column, row.by_round.get(column), effect.get(column)) for column in shown],
+                # An agent may leave a hypothesis out without deciding it.
                 "dropped": max(lists) not in row.by_round,
                 "turns": [turns[turn.pk] for turn in row.turns],
                 "images": found,
@@ -97,10 +100,11 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, float]:
-    """The AUC of the images with what a hypothesis says against those without, all that were logged before the reply
-    of each of these rounds. A round is left out while one side has no image."""
+    """Return by round the AUC of images with what a hypothesis says against those without, as logged before that
+    round's reply; rounds without images on both sides are left out."""
     effects = {}
     for place in rounds:
+        # Only what the agent had seen before it replied.
         sides = (
             [row.activation for row in side if row.experiment.round < place] for side in (found.having, found.lacking)
         )
@@ -110,19 +114,19 @@ def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, flo
 
 
 def _draw_sides(found: bearing.Bearing, scale: Scale, text: str, most: int) -> Plot | None:
-    """Activations with and without; None where one side has none."""
+    """Draw activations with and without; None if one side has none."""
     if not found.having or not found.lacking:
         return None
     names = ("Shows it", "Does not") if found.is_known else ("Titled so", "Titled else")
     sides = [
-        Strip(name, kind, [LoggedImage.from_row(row) for row in rows])
+        Strip(name, kind, [LoggedCard.from_row(row) for row in rows])
         for name, kind, rows in zip(names, ("with", "without"), (found.having, found.lacking), strict=True)
     ]
     return draw_strips(sides, scale, f"Activations with and without: {text[:120]}", compares=True, most=most)
 
 
 def _draw_effect(effect: Mapping[int, float], row: HypothesisRow) -> Plot | None:
-    """How far the sides lay apart when the agent said what of it; None with a single round."""
+    """Draw how far the sides lay apart when the agent said what of it; None for a single round."""
     if len(effect) < 2:
         return None
     names = [str(place) for place in effect]
@@ -141,13 +145,14 @@ def _draw_effect(effect: Mapping[int, float], row: HypothesisRow) -> Plot | None
 
 
 def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
-    """The hypotheses, each followed through the rounds: by its words, else by its number if its words are alike."""
+    """Follow each hypothesis through the rounds: by its words, else by its number if the words are similar."""
     rows: list[HypothesisRow] = []
     by_words: dict[str, HypothesisRow] = {}
     by_number: dict[int, HypothesisRow] = {}
     for place, listed in lists.items():
         for each in listed:
             row = by_words.get(_normalize_words(each.text)) or _find_reworded(by_number.get(each.number), each, place)
+            # Two lines of one round are two hypotheses, even with equal words.
             if row is None or place in row.by_round:
                 rows.append(row := HypothesisRow())
             row.by_round[place] = each
@@ -156,21 +161,22 @@ def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Hypothes
 
 
 def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
-    """The row that held this number before, if this is a new wording of it."""
+    """Return the row that had this number before, if this is a new wording of it."""
     if row is None or place in row.by_round:
         return None
     ours, theirs = bearing.words(each.text), bearing.words(row.latest.text)
+    # Of the shorter wording: one that was made more precise still contains the earlier one.
     common = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
     return row if common >= ALIKE else None
 
 
 def _normalize_words(text: str) -> str:
-    """The words without what a wording does not depend on."""
+    """Return the text without what does not matter: case, spaces and a final full stop."""
     return " ".join(text.casefold().rstrip(".").split())
 
 
 def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
-    """The rounds in which the list is another than before, and the last."""
+    """Return the rounds in which the list changed, and the last one."""
     before: list[tuple[str, str]] = []
     found: list[int] = []
     for place, listed in lists.items():

@@ -29,7 +29,7 @@ Params = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab. `read` gives what its template, `run/tabs/<name>.html`, shows; `grows` if new events change it."""
+    """One tab. `read` returns what its template shows; `grows` if new events change it."""
 
     name: str
     label: str
@@ -47,7 +47,7 @@ class Tab:
 def _ignore_names(
     read: Callable[[Run, Params], dict[str, Any]],
 ) -> Callable[[Run, Params, SystemNameMasker], dict[str, Any]]:
-    """For a tab that names no system."""
+    """Adapt the reader of a tab that names no system."""
     return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
 
 
@@ -69,17 +69,18 @@ TABS: Mapping[str, Tab] = {
 
 
 def _list_tabs(run: Run) -> list[Tab]:
-    """Those that a run of its kind of system has."""
+    """Return the tabs that suit the kind of system."""
     other = "functions" if run.takes_images else "images"
     return [tab for tab in TABS.values() if tab.of != other]
 
 
 @require_safe
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
-    """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
+    """Show one tab of the run; htmx gets only the tab. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), SystemNameMasker(request.user)
     role = access.role_in(request) or Role.VIEWER
     tabs = _list_tabs(run)
+    # An unknown tab, or one of another kind of system, shows the transcript.
     tab = next((each for each in tabs if each.name == request.GET.get("tab", "")), TABS["transcript"])
     context = {
         "run": run,
@@ -94,21 +95,23 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
         "editor": editor.open_editor(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
+    # After "back", htmx asks for an address that it no longer has in its cache: it needs the whole page.
     part = request.htmx and not request.htmx.history_restore_request
     response = render(request, "runs/page/panel.html" if part else "runs/page.html", context)
+    # One address answers htmx with a part of the page: caches must tell the two apart.
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response
 
 
 @require_safe
 def events(request: HttpRequest, pk: int) -> HttpResponse:
-    """Events of a gap in the transcript, and what is left of it; or one that the page has as a sketch, whole. Raises
-    Http404 if there are no such events."""
+    """Return the events of a gap in the transcript, and the rest of the gap; or one event in full that the page has as
+    a sketch. Raises Http404 if there are no such events."""
     run = access.get_run(request, pk)
     after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
     if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
         raise Http404("There are no events between these.")
-    pieces = window.filling(run, window.Gap(after, before), request.GET.get("from") == "below")
+    pieces = window.fill_gap(run, window.Gap(after, before), request.GET.get("from") == "below")
     sketched = not transcript.is_whole(request.GET)
     drawn = transcript.render_pieces(run, pieces, SystemNameMasker(request.user), sketched=sketched)
     return render(request, "runs/page/pieces.html", {"run": run, "pieces": drawn})
@@ -116,10 +119,10 @@ def events(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """All events as a file of JSON lines."""
+    """Return all events as a file of JSON lines."""
     run, names = access.get_run(request, pk), SystemNameMasker(request.user)
     names.is_masked(run)  # asked now: what streams must not ask the database
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
-    lines = transcript.as_lines(run, names)
+    lines = transcript.stream_lines(run, names)
     return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8", headers=headers)

@@ -1,6 +1,5 @@
 """Show where the time of a run went, as a waterfall: replies, programs, tools, and unknown. The segments add up to the
-time in the head of the page; pauses and waits are not part of it, and shown apart.
-"""
+time in the head of the page; pauses and waits are not part of it, and shown apart."""
 
 from __future__ import annotations
 
@@ -46,13 +45,15 @@ class Timeline:
 
 
 def read_timeline(run: Run) -> Timeline:
-    """The segments of a run. What its events do not tell of its time lies in the gaps between them."""
+    """Return the segments of a run. Time that its events do not explain lies in the gaps between them."""
     found = Timeline(seconds_of_work(run))
     before: datetime | None = None
     still, latest = "", 1
     for kind, time, place, number, own, tools in run.events.order_by("seq").values_list(*FIELDS):
-        took = _tell_step(kind, number, own, tools)
+        took = _build_segments(kind, number, own, tools)
+        # Clocks of two workers may differ: a gap is never negative.
         gap = max((time - before).total_seconds() if before else 0.0, 0.0)
+        # A pause is no work, whatever lies in its gap.
         if still:
             found.still[still] = found.still.get(still, 0.0) + gap
             gap = 0.0
@@ -63,12 +64,13 @@ def read_timeline(run: Run) -> Timeline:
         for each in took:
             each.round = latest
         found.segments += took
+        # A note or a handover does not end a pause.
         before, still = time, _name_still(kind) or (still if kind in ("note", "limits", "handover") else "")
     _fit(found, run.rounds or latest)
     return found
 
 
-def _tell_step(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
+def _build_segments(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
     """Return what an event says of the time before it."""
     seconds, in_tools = (each if isinstance(each, int | float) and each > 0 else 0.0 for each in (own, tools))
     if kind == "reply":
@@ -88,9 +90,10 @@ def _name_still(kind: str) -> str:
 
 
 def _fit(found: Timeline, last: int) -> None:
-    """Make the segments add up: time between events that was not work, the run waited for a worker."""
+    """Make the segments add up to the run's own time."""
     measured = sum(each.seconds for each in found.segments if each.kind != "part-other")
     between = sum(each.seconds for each in found.segments if each.kind == "part-other")
+    # A gap was work only as far as the run's time allows; the rest of it the run waited for a worker.
     left = max(found.total - measured, 0.0)
     share = min(left / between, 1.0) if between else 0.0
     for each in found.segments:
@@ -101,21 +104,23 @@ def _fit(found: Timeline, last: int) -> None:
             each.seconds *= found.total / measured
     if between * (1 - share) >= 1:
         found.still["waited for a worker"] = between * (1 - share)
+    # Time that no gap explains follows the last round.
     if left - between * share > 1e-6:
         found.segments.append(Segment(last, "part-other", "Other: loading, saving", left - between * share))
 
 
 def draw_timeline(found: Timeline) -> Plot | None:
-    """A row for each round, or for several, each piece where it lies in the run's own time."""
+    """Draw a row for each round, or for several, with each piece where it lies in the run's own time."""
     if found.total <= 0 or not found.segments:
         return None
     rounds = sorted({each.round for each in found.segments})
+    # The double minus rounds up.
     together = -(-len(rounds) // ROWS)
     rows = []
     start = 0.0
     for first in range(0, len(rounds), together):
         some = rounds[first : first + together]
-        spans, start = _lay(found.segments, some, start)
+        spans, start = _place_segments(found.segments, some, start)
         name = f"Round {some[0]}" if len(some) == 1 else f"Rounds {some[0]}\N{EN DASH}{some[-1]}"
         rows.append(WaterfallRow(name, spans))
     label = f"Where the time went, round by round; together {clock(found.total)}"
@@ -124,8 +129,10 @@ def draw_timeline(found: Timeline) -> Plot | None:
     return draw_waterfall(rows, label, "Time of work, pauses and waits left out", legend, duration, clock)
 
 
-def _lay(segments: Sequence[Segment], rounds: Sequence[int], start: float) -> tuple[list[WaterfallSpan], float]:
-    """The pieces of these rounds, one after the other from `start`; and where they end."""
+def _place_segments(
+    segments: Sequence[Segment], rounds: Sequence[int], start: float
+) -> tuple[list[WaterfallSpan], float]:
+    """Lay the pieces of these rounds one after the other, from `start`; return also where they end."""
     spans = []
     for each in segments:
         if each.round in rounds and each.seconds > 0:

@@ -23,23 +23,23 @@ FIELDS = (
     *("task", "model", "layer", "dataset", "toolset", "backbone", "backbone_model"),
     *("surroundings", "exemplars", "reflections", "ablation", "seed", "unpriced", *DEFAULT_LIMITS),
 )
-"""Of the form New run; question and unit are of one run."""
+"""Fields of the New run form that a preset keeps: all but question and unit."""
 _TICKS = ("ablation", "unpriced")
 
 
 def list_presets(user: User | AnonymousUser) -> QuerySet[Preset]:
-    """One's own, and those that others share."""
+    """Return the user's own presets, and those that others share."""
     return choose_readable(Preset.objects.all(), user)
 
 
 def read_preset(user: User | AnonymousUser, number: str) -> dict[str, str]:
-    """The settings under a number that stands in an address; empty where there are none for this person."""
+    """Return the settings of the preset with this number; empty if there is none for this person."""
     row = list_presets(user).filter(pk=parse_key(number)).first()
     return choose_fields(row.settings) if row else {}
 
 
 def choose_fields(given: Mapping[str, Any]) -> dict[str, str]:
-    """What a preset holds, of what a form sends."""
+    """Return what a preset keeps of a form's values."""
     kept = {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
     # A box that is not ticked is not sent; the API may send false
     return {name: value for name, value in kept.items() if name not in _TICKS or value.lower() not in ("", "false")}
@@ -47,10 +47,11 @@ def choose_fields(given: Mapping[str, Any]) -> dict[str, str]:
 
 @transaction.atomic
 def write_preset(actor: Actor, row: Preset, name: str, settings: Mapping[str, Any], *, shared: bool) -> Preset:
-    """Give a preset of one's own, new or not, these fields. Raises InvalidFields for settings that no run could have,
-    StateConflict for a name that another of one's presets has."""
+    """Write these fields into a preset of the actor, new or not. Raises InvalidFields for settings that no run could
+    have, StateConflict for a name that another of their presets has."""
     actor.require(Role.RESEARCHER)
     kept = choose_fields(settings)
+    # Unchanged settings are not checked: what they name may have gone since.
     if kept != row.settings and (wrong := _find_wrong(kept)):
         raise InvalidFields("The preset was not saved: some of its settings need another look.", wrong)
     verb = Verb.PRESET_CHANGED if row.pk else Verb.PRESET_SAVED
@@ -61,8 +62,9 @@ def write_preset(actor: Actor, row: Preset, name: str, settings: Mapping[str, An
 
 
 def _find_wrong(settings: Mapping[str, str]) -> dict[str, list[str]]:
-    """Field -> what is wrong with it, as for a run; what a preset leaves open is right."""
+    """Return field -> errors, as for a run; fields that a preset leaves open have none."""
     form = QueryForm(settings)
+    # A preset lacks question and unit, whose errors mean nothing here.
     return {name: [str(each) for each in found] for name, found in form.errors.items() if name in settings}
 
 

@@ -1,4 +1,4 @@
-"""Presets: the list of them, saving what stands in the form New run, renaming, sharing, deleting."""
+"""Presets: list them, save the settings of the New run form, rename, share, delete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PresetForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """All presets; sent the form New run, it asks under which name to save it; sent a name too, it does."""
+    """List all presets. Sent the New run form, ask for a name; sent a name too, save it."""
     actor = Actor.of(request, Role.RESEARCHER)
     context = {
         "form": PresetForm(),
@@ -43,6 +43,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "runs/presets/page.html", context | {"form": form}, status=400)
     mine = {"owner": actor.person, "name": form.cleaned_data["name"]}
+    # The same name again replaces the user's own preset.
     row = Preset.objects.filter(**mine).first() or Preset(**mine)
     try:
         actions.write_preset(actor, row, row.name, request.POST.dict(), shared=form.cleaned_data["shared"])
@@ -54,26 +55,27 @@ def page(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"Not saved. {error}")
     else:
         messages.success(request, f"Saved as “{row.name}”.")
-    return redirect(_back(request, row))
+    return redirect(_build_return_url(request, row))
 
 
 def _draw_change(row: Preset) -> PresetForm:
-    """The form that renames or shares a preset."""
+    """Return the form that renames or shares a preset."""
     form = PresetForm(initial={"name": row.name, "shared": row.shared}, auto_id=f"id_{row.pk}_%s")
     form.fields["name"].label, form.fields["shared"].label = f"Name of {row.name}", "Shared"
     return form
 
 
-def _back(request: HttpRequest, row: Preset) -> str:
-    """The form New run with this preset, and the question and unit that were typed."""
+def _build_return_url(request: HttpRequest, row: Preset) -> str:
+    """Return the address of the New run form with this preset, and the question and unit that were typed."""
     typed = {name: request.POST.get(name, "") for name in ("question", "unit")}
+    # Longer questions would make the address too long for servers.
     carried = {name: value for name, value in typed.items() if value and len(value) <= MAX_QUESTION_CHARS}
     return f"{row.get_absolute_url()}&{urlencode(carried)}" if row.pk and carried else row.get_absolute_url()
 
 
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another name, or shared otherwise."""
+    """Rename a preset, or change whether the team sees it."""
     actor, form = Actor.of(request, Role.RESEARCHER), PresetForm(request.POST)
     row = get_object_or_404(Preset, pk=pk, owner=actor.person)
     if not form.is_valid():

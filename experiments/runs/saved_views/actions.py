@@ -17,15 +17,16 @@ QUERY_CHARS = 2_000
 
 
 def list_views(user: User, of: str = "") -> QuerySet[SavedView]:
-    """One's own, and those that others share; those of one list, or of all."""
+    """Return the user's own views and those that others share, of one list or of all."""
     rows = choose_readable(SavedView.objects.all(), user)
     return rows.filter(list=of) if of else rows
 
 
 @transaction.atomic
 def write_view(actor: Actor, row: SavedView, name: str, query: str, *, shared: bool) -> SavedView:
-    """Give a view of one's own, new or not, these fields; what the whole team is shown takes a researcher. Raises
-    PermissionDenied, StateConflict for a name that another of one's views has."""
+    """Write these fields into a view of the actor, new or not. Raises PermissionDenied, StateConflict for a name that
+    another of their views has."""
+    # What the whole team sees needs a researcher.
     actor.require(Role.RESEARCHER if shared else Role.VIEWER)
     verb = Verb.VIEW_RENAMED if row.pk else Verb.VIEW_SAVED
     row.name, row.query, row.shared = name, clean_query(query), shared
@@ -42,8 +43,10 @@ def delete_view(actor: Actor, row: SavedView) -> None:
 
 
 def clean_query(query: str) -> str:
-    """A query string without the number of the page and what is empty."""
+    """Return a query string without the page number and without empty values."""
+    # Longer ones are refused anyway.
     params = QueryDict(query[: 2 * QUERY_CHARS], mutable=True)
+    # A view is a choice of rows, not a place in their list.
     for name in ("page", "after"):
         params.pop(name, None)
     for name, values in list(params.lists()):

@@ -13,7 +13,7 @@ class ViewForm(forms.Form):
 
     @property
     def problem(self) -> str:
-        """What is wrong first; "" for nothing."""
+        """Return the first error; "" for none."""
         return next((str(errors[0]) for errors in self.errors.values()), "")
 
 

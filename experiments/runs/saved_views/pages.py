@@ -17,9 +17,10 @@ from experiments.runs.saved_views.form import ViewForm
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Keep the state of the list. A name of one's own that is there already is given the new state."""
+    """Save the state of a list. A view of the user with this name gets the new state."""
     actor, form = Actor.of(request), ViewForm(request.POST)
     of = request.POST.get("list", "")
+    # Names of lists are names of addresses: only known ones are reversed.
     of = of if of in ViewedList.values else ViewedList.RUNS
     query = actions.clean_query(request.POST.get("query", ""))
     if not form.is_valid() or len(query) > actions.QUERY_CHARS:
@@ -38,7 +39,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another name, or shared otherwise."""
+    """Rename a view, or change whether the team sees it."""
     actor, form = Actor.of(request), ViewForm(request.POST)
     row = get_object_or_404(SavedView, pk=pk, owner=actor.person)
     if not form.is_valid():

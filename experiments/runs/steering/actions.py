@@ -33,12 +33,13 @@ NewLimits = Mapping[str, Any]
 
 @contextmanager
 def _lock_run(actor: Actor, run_id: int) -> Iterator[Run]:
-    """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
+    """Lock the run until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
     if (access.role_of(actor.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         yield run
+        # A request to pause or to stop is no event, so the bell is rung here.
         transaction.on_commit(partial(notify.publish_event, run.pk, run.last_seq))
 
 
@@ -58,6 +59,7 @@ def pause(actor: Actor, run_id: int) -> bool:
             return False
         audit.record(actor, Verb.RUN_PAUSED, run)
         if _is_held(run):
+            # Its worker pauses it before the next round.
             Run.objects.filter(pk=run.pk).update(pause_requested=actor.name)
         else:
             transcript.append(run.pk, "paused", Paused(run.rounds, actor.name))
@@ -70,10 +72,12 @@ def resume(actor: Actor, run_id: int) -> bool:
     Raises StateConflict.
     """
     with _lock_run(actor, run_id) as run:
+        # A run that is still to be paused is resumed by taking the request back.
         if run.status in ACTIVE and not run.pause_requested:
             return False
         if run.has_ended and run.status not in REOPENABLE:
             raise StateConflict(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
+        # What the run needs may have been removed since.
         if unknown := catalogue.find_unknown(run):
             raise StateConflict(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
         if run.status in ACTIVE:
@@ -91,6 +95,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
 
     Raises InvalidInput, StateConflict.
     """
+    # Browsers send line breaks as \r\n.
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput("There are no words yet: write the note first.", "text")
@@ -98,10 +103,12 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
         words = f"The note has {len(text):,} characters, and at most {MAX_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "text")
     with _lock_run(actor, run_id) as run:
-        if deaf := _cannot_hear(run):
+        if deaf := _explain_unread_note(run):
             raise StateConflict(deaf)
+        # A repeated note is recognised even if the run was paused and resumed in between.
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
+        # A double click, or a request that was sent again.
         if last is not None and last.content == note:
             return last
         event = transcript.append(run.pk, "note", note)
@@ -109,7 +116,7 @@ def send_note(actor: Actor, run_id: int, text: str) -> Event:
     return event
 
 
-def _cannot_hear(run: Run) -> str:
+def _explain_unread_note(run: Run) -> str:
     """Say why the run's agent would not read a note, and what to do instead; "" if it would."""
     if run.status in REOPENABLE - {Status.PAUSED}:
         return f"{has_ended(run)} The agent would not read this. Resume the run first, or fork it with this note."
@@ -119,7 +126,7 @@ def _cannot_hear(run: Run) -> str:
         return (
             f"Run {run.pk} is being stopped. The agent would not read this. Fork it with this note once it has stopped."
         )
-    # Whether the agent was asked for its best conclusion, and no limit has been changed since
+    # The agent is giving its final answer: it was asked for it, and no limit has changed since.
     last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
     if last is not None and getattr(last.content, "reason", "") == "final_answer":
         return (
@@ -142,16 +149,16 @@ def change_limits(actor: Actor, run_id: int, wanted: NewLimits, why: str = "", s
         if before == after:
             return False
         if seen is not None and before != {name: seen.get(name) for name in DEFAULT_LIMITS}:
-            raise OutOfDate(f"The limits have changed meanwhile. They are now: {words_of.in_words(before)}.")
+            raise OutOfDate(f"The limits have changed meanwhile. They are now: {words_of.format_limits(before)}.")
         changed = LimitsChanged(run.rounds, actor.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
-        details = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
+        details = {"before": words_of.format_limits(before), "after": words_of.format_limits(after)}
         audit.record(actor, Verb.RUN_LIMITED, run, why=why.strip(), **details)
     return True
 
 
 def stop(actor: Actor, run_id: int) -> bool:
-    """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
+    """Ask for the end of a run; one that no worker holds ends at once. Return False if it has ended or is told to."""
     with _lock_run(actor, run_id) as run:
         if run.has_ended or (run.cancel_requested and _is_held(run)):
             return False

@@ -49,7 +49,7 @@ class LimitsIn(Body):
 
 
 def _steerer(request: HttpRequest, pk: int) -> Actor:
-    """Who steers a run that exists; call `authorize` first."""
+    """Return the actor who steers a run that exists; call `authorize` first."""
     find(Run.objects.all(), pk=pk)
     return Actor.of(request, Role.RESEARCHER)
 
@@ -106,9 +106,11 @@ def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
 def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
     authorize(request, Role.RESEARCHER, TokenScope.RUN)
+    # A limit that is left out stays; null removes it. Only `exclude_unset` tells the two apart.
     changes = wanted.model_dump(exclude_unset=True, exclude={"why"})
     if wrong := {name: [ABOVE_ZERO] for name, value in changes.items() if value is not None and not value > 0}:
         raise InvalidFields("The limits were not changed: see errors.", wrong)
+    # Locked, so that the limits cannot change between the comparison and the edit.
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         must_match(request, limits_of(run))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -18,8 +16,8 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.display.number_format import dollars, thousands
 from experiments.models import Role, Run
-from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
+from experiments.runs.steering.forms import LimitsForm, MessageForm
 from workers.record import limits
 from workers.record.limits import DEFAULT_LIMITS
 
@@ -49,26 +47,15 @@ def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, st
 def note(request: HtmxRequest, pk: int) -> HttpResponse:
     """Tell the agent something. If it would not read it, the text stays in its field."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    text = request.POST.get("text", "")
     try:
-        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
+        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, request.POST.get("text", ""))
     except ActionRefused as refused:
+        # The refusal may be due to a change of the run: show it as it is now.
         run.refresh_from_db()
-        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MAX_CHARS}
+        context = {"run": run, "refused": str(refused), "message": MessageForm(run, request.POST)}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
         return render(request, template, context, status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
-
-
-class LimitsForm(LimitFields):
-    """`seen` holds the limits that the form was filled with."""
-
-    why = forms.CharField(help_text="for the record", required=False, max_length=actions.WHY_CHARS)
-    seen = forms.JSONField(required=False)
-
-    def clean_seen(self) -> dict[str, Any] | None:
-        seen = self.cleaned_data["seen"]
-        return seen if isinstance(seen, dict) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -88,13 +75,13 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
         form.add_error(None, str(refused))
         return _render_form(request, run, form, 409)  # with the limits of now as those that were seen
     words = "The new limits hold from now on." if changed else "The limits are as they were."
-    if changed and (over := limits.used_up(wanted, actions.count_used(run))):
+    if changed and (over := limits.find_exhausted(wanted, actions.count_used(run))):
         words = f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
     return _answer_with_toast(request, run, words, "success")
 
 
 def _describe_use(run: Run) -> dict[str, str]:
-    """How much of each limit is used, in words."""
+    """Return how much of each limit is used, in words."""
     used = actions.count_used(run)
     words = {name: f"{thousands(int(used[name]))} used" for name in ("rounds", "tokens")}
     cost = "" if run.known_cost is None else " used"
@@ -102,9 +89,10 @@ def _describe_use(run: Run) -> dict[str, str]:
 
 
 def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
-    """The form, alone in the dialog of the run's page, or on a page of its own."""
+    """Render the form, in the dialog of the run's page or as a full page."""
     for name, used in _describe_use(run).items():
         form[name].help_text = used
+    # After a conflict the form shows the current limits, which then count as seen.
     seen = (
         request.POST.get("seen", "")
         if status == 422

@@ -1,4 +1,4 @@
-// The API's page: what reads can be tried with one's own session, and a link to an operation opens it.
+// The API's page: operations that only read can be tried with the user's session; a link to an operation opens it.
 function offer() {
   for (const form of document.querySelectorAll(".try")) form.hidden = false;
 }
@@ -18,11 +18,11 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// What an operation takes and answers comes when it is opened.
+// Parameters and responses of an operation are loaded when it is opened.
 document.addEventListener("toggle", async ({ target }) => {
   const link = target.open && target.querySelector("[data-inside]");
   if (!link) return;
-  await htmx.ajax("GET", link.getAttribute("href").split("#")[0], { target: link.closest(".inside"), swap: "innerHTML" });
+  await htmx.ajax("GET", link.getAttribute("href").split("#")[0], { target: link.closest(".operation-body"), swap: "innerHTML" });
   offer();
 }, true);
 
@@ -40,7 +40,7 @@ function address(form) {
 async function show(output, response) {
   const text = await response.text();
   const head = document.createElement("span"), body = document.createElement("pre");
-  head.className = "quiet";
+  head.className = "muted";
   head.textContent = `${response.status} ${response.statusText} · ${response.headers.get("Content-Type")}`;
   body.tabIndex = 0;
   try { body.textContent = JSON.stringify(JSON.parse(text), null, 2); } catch { body.textContent = text; }

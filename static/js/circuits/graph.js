@@ -1,9 +1,9 @@
-// The graph of a circuit: the pointer or the focus on a member lights up the lines that come from it or lead to it.
+// The graph of a circuit: pointing at a member, or focusing it, highlights the lines from it and to it.
 
 function light(graph, node) {
-  graph.classList.toggle("is-lit", node !== null);
+  graph.classList.toggle("has-highlight", node !== null);
   for (const line of graph.querySelectorAll("[data-from]")) {
-    line.classList.toggle("lit", node !== null && [line.dataset.from, line.dataset.to].includes(node.dataset.node));
+    line.classList.toggle("highlighted", node !== null && [line.dataset.from, line.dataset.to].includes(node.dataset.node));
   }
 }
 
@@ -17,6 +17,6 @@ function hide(event) {
   if (graph && !graph.contains(event.relatedTarget)) light(graph, graph.querySelector("[data-node]:focus"));
 }
 
-// On the document, since the drawing comes anew when it was measured
+// On the document, because htmx replaces the drawing once it has been measured.
 for (const name of ["pointerover", "focusin"]) document.addEventListener(name, show);
 for (const name of ["pointerout", "focusout"]) document.addEventListener(name, hide);

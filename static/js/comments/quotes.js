@@ -1,12 +1,12 @@
-// Words of an event: where a selection stands in its text, and where a kept quote stands now. Texts are compared with
+// Quotes of an event's text: turn a selection into a quote, and find a stored quote again. Texts are compared with
 // single spaces, and without what only this page adds (.ours).
 
 const SPACE = /\s/;
-const NEARBY = 60; // characters kept of what stands around a quote
+const NEARBY = 60; // characters stored of the text around a quote
 
 // The text under an element, and for each of its characters the node and place it comes from.
 export function reading(element) {
-  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".ours") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".injected") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
   const [nodes, places] = [[], []];
   let text = "";
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -21,7 +21,7 @@ export function reading(element) {
   return { text, nodes, places };
 }
 
-// What is selected within an element, as a quote with what stands around it; null for nothing.
+// The selection within an element, as a quote with the text around it; null if nothing is selected.
 export function chosen(element, range) {
   const { text, nodes, places } = reading(element);
   const inside = (at) => {
@@ -38,7 +38,7 @@ export function chosen(element, range) {
   return { quote: text.slice(from, to), before: text.slice(Math.max(0, from - NEARBY), from), after: text.slice(to, to + NEARBY), place: from };
 }
 
-// Where a quote stands: of several places the one whose surroundings are most alike, then the nearest. Null if gone.
+// The place of a quote: of several, the one with the most similar surroundings, then the nearest. Null if it is gone.
 function found(text, { quote, before, after, place }) {
   let best = null;
   for (let at = text.indexOf(quote); at >= 0; at = text.indexOf(quote, at + 1)) {
@@ -49,7 +49,7 @@ function found(text, { quote, before, after, place }) {
   return best && [best.at, best.at + quote.length];
 }
 
-// How many characters are the same next to the quote.
+// The number of characters next to the quote that are the same.
 function alike(kept, now, fromEnd) {
   const [a, b] = [kept.trim(), now.trim()];
   let count = 0;
@@ -57,7 +57,7 @@ function alike(kept, now, fromEnd) {
   return count;
 }
 
-// Put marks around a quote: one in each text that it runs through.
+// Put marks around a quote: one in each text node that it covers.
 export function mark(element, quote, thread) {
   const { text, nodes, places } = reading(element);
   const stretch = found(text, quote);

@@ -1,5 +1,5 @@
-// Comments in a transcript: how many stand where, the threads of an event opened beside it, words selected to speak of.
-// What the server knows stands in #comment-marks and is drawn anew when it changes; events may come and be replaced.
+// Comments in a transcript: the number at each event, its threads beside it, and comments on selected words. The server
+// renders what it knows into #comment-marks, and again after a change; events may be added and replaced.
 import "./writing.js";
 import { chosen, mark, unmark } from "./quotes.js";
 
@@ -32,9 +32,9 @@ function draw() {
   }
 }
 
-// In the lists of experiments and images: links to where the threads stand in the transcript.
+// In the lists of experiments and images: links to the threads in the transcript.
 function listed(known) {
-  for (const each of panel.querySelectorAll(".wide a.talk")) each.remove();
+  for (const each of panel.querySelectorAll(".wide a.comment-button")) each.remove();
   for (const spot of known.querySelectorAll("div[data-spot^=experiment]")) {
     byId(spot.dataset.spot)?.querySelector(":scope > header")?.append(link(spot.dataset.spot, spot.dataset.comments));
     for (const image of spot.children) {
@@ -44,21 +44,21 @@ function listed(known) {
   }
 }
 
-// Whether this experiment logged it: others may have logged the same image.
+// True if this experiment logged it: others may have logged the same image.
 function logged(frame, spot) {
-  const one = frame.closest(".one");
-  return one ? one.querySelector(`.where a[href$="#${spot}"]`) : frame.closest(`#${spot}`);
+  const one = frame.closest(".image-item");
+  return one ? one.querySelector(`.location a[href$="#${spot}"]`) : frame.closest(`#${spot}`);
 }
 
 function link(spot, comments) {
   const made = document.createElement("a");
-  made.className = "talk some ours";
+  made.className = "comment-button has-comments injected";
   made.href = `?experiment=${spot.split("-")[1]}&talk=1#${spot}`;
   say(made, `${comments} comment${comments === "1" ? "" : "s"}`);
   return made;
 }
 
-// Threads that are not resolved, beside the name of the tab.
+// The number of unresolved threads, beside the name of the tab.
 function count(known) {
   const tab = document.querySelector("#tabs [data-tab=comments]");
   if (!tab || !known?.dataset.open) return;
@@ -69,17 +69,17 @@ function count(known) {
 }
 
 function label(event, known, may) {
-  let button = event.querySelector(":scope > .talk, :scope > header > .talk");
+  let button = event.querySelector(":scope > .comment-button, :scope > header > .comment-button");
   const comments = Number(known?.dataset.comments || 0);
   if (!comments && !may) { button?.remove(); return; }
   if (!button) {
-    button = made("button", "talk ours");
+    button = made("button", "comment-button injected");
     const link = event.querySelector(":scope > header .permalink, :scope > p > .permalink, :scope > .permalink");
     const head = event.querySelector(":scope > header");
     if (head && link) link.before(button);
     else event.append(button);
   }
-  button.classList.toggle("some", comments > 0);
+  button.classList.toggle("has-comments", comments > 0);
   button.classList.toggle("open", Number(known?.dataset.open || 0) > 0);
   say(button, comments ? `${comments} comment${comments > 1 ? "s" : ""}` : "Comment");
   button.setAttribute("aria-label", `${button.textContent} on ${event.dataset.round > 0 ? `round ${event.dataset.round}, ` : ""}event ${event.dataset.seq}`);
@@ -88,17 +88,17 @@ function label(event, known, may) {
 
 function images(event, known) {
   const counts = new Map([...(known?.children || [])].map((each) => [each.dataset.image, each.dataset.comments]));
-  for (const button of event.querySelectorAll(".talk.of-image.some")) if (!counts.has(keyOf(button.closest(".image-card")))) button.remove();
+  for (const button of event.querySelectorAll(".comment-button.comment-image.has-comments")) if (!counts.has(keyOf(button.closest(".image-card")))) button.remove();
   for (const card of event.querySelectorAll(".image-card")) if (counts.has(keyOf(card))) imageButton(card, Number(counts.get(keyOf(card))));
 }
 
 const keyOf = (card) => card?.querySelector("a.frame")?.pathname.match(/[0-9a-f]{64}/)?.[0];
 
 function imageButton(card, comments = 0) {
-  const button = card.querySelector(".talk") || made("button", "talk of-image ours");
+  const button = card.querySelector(".comment-button") || made("button", "comment-button comment-image injected");
   if (!button.isConnected) (card.querySelector("figcaption") || card).append(button);
   if (comments || !button.textContent) say(button, comments ? `${comments} comment${comments > 1 ? "s" : ""}` : "Comment");
-  button.classList.toggle("some", comments > 0 || button.matches(".some"));
+  button.classList.toggle("has-comments", comments > 0 || button.matches(".has-comments"));
 }
 
 function say(button, words) {
@@ -119,26 +119,26 @@ const slotOf = (event) => (event.nextElementSibling?.matches(".slot") ? event.ne
 async function open(event, about = null) {
   let slot = slotOf(event);
   if (slot && !about) { shut(event); return; }
-  if (!slot) event.after((slot = made("div", "slot ours")));
-  slot.replaceChildren(Object.assign(made("p", "quiet"), { textContent: "Loading the comments…" }));
+  if (!slot) event.after((slot = made("div", "slot injected")));
+  slot.replaceChildren(Object.assign(made("p", "muted"), { textContent: "Loading the comments…" }));
   const query = about ? `?${new URLSearchParams(about)}` : "";
   await htmx.ajax("GET", marks().dataset.at.replace(/0\/$/, `${event.dataset.seq}/`) + query, { target: slot, swap: "innerHTML" });
   slot.tabIndex = -1;
-  (about || !slot.querySelector(".thread") ? slot.querySelector(".say.new textarea") || slot : slot).focus({ preventScroll: true });
+  (about || !slot.querySelector(".thread") ? slot.querySelector(".comment-form.new textarea") || slot : slot).focus({ preventScroll: true });
   slot.scrollIntoView({ block: "nearest" });
   soon();
 }
 
 function shut(event) {
   slotOf(event)?.remove();
-  event.querySelector(".talk")?.focus();
+  event.querySelector(".comment-button")?.focus();
   soon();
 }
 
 const number = (event) => event.id.match(/^experiment-(\d+)$/)?.[1];
 
 document.addEventListener("click", (click) => {
-  const button = click.target.closest?.("button.talk");
+  const button = click.target.closest?.("button.comment-button");
   const event = click.target.closest?.("#events > .event");
   const quoted = click.target.closest?.("mark.quoted");
   if (button && event) {
@@ -154,13 +154,13 @@ document.addEventListener("keydown", (press) => {
 for (const name of ["pointerover", "focusin"]) {
   document.addEventListener(name, ({ target }) => {
     const card = target.closest?.("#events .event.experiment .image-card[data-raw]");
-    if (card && "mayComment" in (marks()?.dataset || {}) && !card.querySelector(".talk")) imageButton(card);
+    if (card && "mayComment" in (marks()?.dataset || {}) && !card.querySelector(".comment-button")) imageButton(card);
   });
 }
 
 // --- words that are selected -------------------------------------------------------------------------
 
-const quoter = made("button", "button small quoter ours");
+const quoter = made("button", "button small quoter injected");
 quoter.textContent = "Comment";
 quoter.hidden = true;
 document.body.append(quoter);
@@ -203,7 +203,7 @@ new MutationObserver((changes) => {
   if (changes.some((change) => [...change.addedNodes].some((node) => node.matches?.(".event, .panel, .grid")))) soon();
 }).observe(panel, { childList: true, subtree: true });
 document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.requestConfig?.path.endsWith("/comments/marks/")) soon(); });
-// A link to a thread opens it where it stands.
+// A link to a thread opens it at its event.
 document.addEventListener("htmx:afterSwap", function arrive({ detail }) {
   if (!detail.requestConfig?.path.endsWith("/comments/marks/")) return;
   document.removeEventListener("htmx:afterSwap", arrive);

@@ -1,4 +1,5 @@
-// Fields in which people write to each other: drafts are kept in this browser, and @ opens a list of whom to mention.
+// Fields in which people write to each other: drafts are stored in this browser, and @ opens a list of people to
+// mention.
 
 const byKey = (key) => `said ${key}`;
 let people = null; // asked once for a page
@@ -24,6 +25,7 @@ function kept(field) {
 
 function keep(field) {
   try {
+    // An unchanged text is no draft.
     if (field.value.trim() && field.value !== field.defaultValue) localStorage.setItem(byKey(field.dataset.draft), field.value);
     else localStorage.removeItem(byKey(field.dataset.draft));
     told(field, Boolean(kept(field)));
@@ -31,7 +33,7 @@ function keep(field) {
 }
 
 function told(field, is) {
-  const words = field.form?.querySelector(".kept");
+  const words = field.form?.querySelector(".draft-status");
   if (words) words.hidden = !is;
 }
 
@@ -49,7 +51,7 @@ document.addEventListener("input", ({ target }) => {
   grow(target);
   suggest(target);
 });
-// Sent is what the server answered with a part of the page; a refusal comes without one, and the draft stays.
+// A text was sent if the server answers with a part of the page. A refusal comes without one: then the draft stays.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const field = detail.requestConfig?.verb === "post" && detail.requestConfig.elt.querySelector?.("textarea[data-draft]");
   if (field && detail.xhr.status === 200) forget(field);
@@ -59,9 +61,9 @@ document.addEventListener("keydown", (press) => {
   if (press.key === "Enter" && (press.ctrlKey || press.metaKey) && press.target.matches?.("textarea[data-draft]")) press.target.form.requestSubmit();
 });
 
-// --- whom to mention ---------------------------------------------------------------------------------
+// --- people to mention ---------------------------------------------------------------------------------
 
-// The name that is being written before the cursor, null if there is none.
+// The beginning of a name before the cursor; null if there is none.
 function begun(field) {
   const found = field.value.slice(0, field.selectionStart).match(/(?:^|[^\w@.])@([\w.+-]{0,40})$/);
   return found ? found[1] : null;
@@ -75,6 +77,7 @@ async function known(field) {
 async function suggest(field) {
   if (begun(field) === null) { shut(); return; }
   const all = await known(field);
+  // Read again: the person may have typed on, or left, while the list was fetched.
   const word = begun(field);
   if (word === null || document.activeElement !== field) { shut(); return; }
   const low = word.toLowerCase();
@@ -108,7 +111,7 @@ function line({ name, words }, place) {
   item.id = `mention-${place}`;
   item.dataset.name = name;
   item.append(Object.assign(document.createElement("b"), { textContent: `@${name}` }));
-  if (words !== name) item.append(" ", Object.assign(document.createElement("span"), { className: "quiet", textContent: words }));
+  if (words !== name) item.append(" ", Object.assign(document.createElement("span"), { className: "muted", textContent: words }));
   return item;
 }
 

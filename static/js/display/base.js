@@ -1,2 +1,2 @@
-// What stands before every address of the site where it lies below a path, such as "/maia"; "" otherwise.
+// The path prefix of the site, such as "/maia"; "" for none.
 export const base = (document.documentElement.dataset.base ?? "/").slice(0, -1);

@@ -1,5 +1,5 @@
-// How well a name fits a few words: half a word and a slip of the finger find it. 0 where a word fits nothing.
-// experiments/search/fuzzy.py is the same for what the server finds.
+// How well a name matches a few words: half a word, or one with a typing error, matches too. 0 if a word matches
+// nothing. The server uses the same rules: experiments/search/fuzzy.py.
 
 const normal = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 

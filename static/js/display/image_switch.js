@@ -1,5 +1,5 @@
 // How images are shown on the whole site: masked, as heat maps, or raw. Kept in this browser; other pages follow.
-// The style sheet decides by `data-images` of the page which of a card's pictures is seen; theme.js sets it first.
+// The style sheet decides by the page's `data-images` which of a card's pictures is visible; theme.js sets it first.
 
 export const VIEWS = ["masked", "heat", "raw"];
 const WORDS = { masked: "masked", heat: "heat map", raw: "raw" };
@@ -24,7 +24,7 @@ function set(next) {
 function show() {
   for (const button of document.querySelectorAll("[data-images-as]")) button.setAttribute("aria-pressed", String(button.dataset.imagesAs === view()));
   for (const group of document.querySelectorAll(".image-switch[hidden]")) group.hidden = false;
-  const now = document.querySelector("#images-shown .now");
+  const now = document.querySelector("#images-shown .current-value");
   if (now) now.textContent = WORDS[view()];
 }
 

@@ -1,4 +1,4 @@
-// Images: pressed, they open in the light box, among those of their group.
+// Open a pressed image in the light box, among those of its group.
 import { open } from "./lightbox.js";
 
 document.addEventListener("click", (event) => {

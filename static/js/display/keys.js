@@ -1,17 +1,18 @@
-// Keys: an element with data-key="j" or data-key="g r" is pressed by that key, or those two after each other.
-// "?" lists them all, by what data-key-says; with data-key-own the page's own script acts and the key is only listed.
+// Keys: an element with data-key="j" or data-key="g r" is pressed by that key, or by those two in turn. "?" lists them
+// all with the words of data-key-says; with data-key-own, the key is only listed, and another script acts on it.
 
 const PATIENCE = 1200; // ms in which the second key of two follows the first
 const list = document.getElementById("keys");
 const help = document.getElementById("show-keys");
 const on = document.getElementById("keys-on");
 const glossary = document.getElementById("keys-words"); // absent on the glossary itself
-let meant = ""; // the key of the word that was asked about
+let meant = ""; // the key of the word that is explained
 let first = "";
 let timer = 0;
 
 const allowed = () => { try { return localStorage.getItem("keys") !== "off"; } catch { return true; } };
-// A field in a dialog that was just closed keeps the focus until the browser paints again, but the user does not type there.
+// A field in a dialog that was just closed keeps the focus until the browser paints again, but the user does not type
+// there.
 const typing = (target) => target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") && target.checkVisibility();
 
 // True if a single key is a command now: not while the user types, nor under a dialog.
@@ -35,7 +36,7 @@ function pressed(event) {
   }
 }
 
-// What stands on the page goes before the frame: a page with a search of its own takes "/".
+// Elements of the page win over those of the frame: on a page with a search, "/" opens that one.
 function bearer(keys) {
   const all = [...document.querySelectorAll(`[data-key="${CSS.escape(keys)}"]:not([data-key-own])`)].filter((each) => !each.disabled && !each.hidden && !each.closest(".idle .bulk"));
   return all.find((each) => each.closest("main")) || all[0];
@@ -57,7 +58,7 @@ function show() {
   glossary?.dispatchEvent(new Event("wanted")); // the glossary, the first time
 }
 
-// A "?" beside a heading opens the glossary over the page, so that nothing typed in it is left.
+// A "?" beside a heading opens the glossary over the page, so that nothing typed on the page is lost.
 function explain(event) {
   const link = event.target.closest("a.explain");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -68,9 +69,9 @@ function explain(event) {
 }
 
 function point() {
-  for (const each of glossary.querySelectorAll(".meant")) each.classList.remove("meant");
+  for (const each of glossary.querySelectorAll(".highlighted-term")) each.classList.remove("highlighted-term");
   const entry = meant ? glossary.querySelector(`#word-${CSS.escape(meant)}`) : null;
-  entry?.classList.add("meant");
+  entry?.classList.add("highlighted-term");
   entry?.scrollIntoView({ block: "center" });
 }
 

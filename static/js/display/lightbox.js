@@ -7,10 +7,10 @@ const part = (name) => document.getElementById(`lightbox-${name}`);
 const STEPS = 1000; // of the threshold's slider
 let cards = [];
 let place = 0;
-let map = null; // of the image that is shown: { values, pixels }, once both are read
+let map = null; // of the visible image: { values, pixels }, once both are loaded
 
 export function open(card) {
-  const group = card.closest(".experiment, .end, #answer, .answer, .listed, .bearing > li") || document;
+  const group = card.closest(".experiment, .end, #answer, .answer, .experiment-item, .evidence-list > li") || document;
   cards = [...group.querySelectorAll(".image-card")].filter((each) => each.dataset.raw && each.checkVisibility());
   place = Math.max(0, cards.indexOf(card));
   part("strip").replaceChildren(...cards.map(thumb));
@@ -56,7 +56,7 @@ function show() {
   showView();
 }
 
-// The pictures of a card, whole: which is seen, the style sheet decides as in a grid.
+// All pictures of a card in full size; as in a grid, the style sheet decides which is visible.
 function fill(plate, card) {
   const { raw, masked } = card.dataset;
   const plain = raw === masked ? "" : "raw";
@@ -71,7 +71,7 @@ function picture(source, name, words) {
   const image = new Image();
   image.className = name;
   image.alt = words;
-  image.loading = "lazy"; // what is not seen is not fetched
+  image.loading = "lazy"; // invisible pictures are not loaded
   image.src = source;
   return image;
 }
@@ -89,9 +89,9 @@ function facts(card) {
   });
 }
 
-// Where the image was logged, all that is known of it, and a comment where the page takes one.
+// Links to where the image was logged and to its page; a comment, if the page has comments.
 function links(card) {
-  const where = [...(card.closest(".gallery-item, .one, .seen")?.querySelectorAll(".where a, a.source") || card.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
+  const where = [...(card.closest(".gallery-item, .image-item, .experiment-page, .evidence-item, .exemplar-panel")?.querySelectorAll(".location a, a.source") || card.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
   const page = card.querySelector(".frame").cloneNode();
   page.className = "";
   page.textContent = "All uses";
@@ -99,8 +99,8 @@ function links(card) {
     each.removeAttribute("id");
     if (each.dataset.says) each.textContent = each.dataset.says;
   }
-  card.dispatchEvent(new PointerEvent("pointerover", { bubbles: true })); // brings the button for a comment
-  const talk = card.querySelector("button.talk");
+  card.dispatchEvent(new PointerEvent("pointerover", { bubbles: true })); // shows the button for a comment
+  const talk = card.querySelector("button.comment-button");
   return [...where, page, ...(talk ? [comment(talk)] : [])];
 }
 
@@ -149,7 +149,7 @@ async function readMap(card) {
   setLevel(numbers(card).threshold);
 }
 
-// The map as large as its image: browsers enlarge so small an image in visible steps.
+// The map in the size of its image: browsers would enlarge so small an image in visible steps.
 function smooth(values, { width, height }) {
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
   const pixels = new ImageData(width, height);
@@ -184,7 +184,7 @@ function setLevel(value) {
   part("tick").setAttribute("x1", at);
   part("tick").setAttribute("x2", at);
   tell(value);
-  part("mask").hidden = true; // the masked image of the laboratory is the one for this threshold
+  part("mask").hidden = true; // for this threshold, the worker's masked image is exact
   part("reset").hidden = true;
 }
 

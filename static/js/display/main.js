@@ -1,4 +1,4 @@
-// What every page has: the theme switch, the palette, keys, notices, Copy buttons, and forms that are sent once.
+// The script of every page: the theme switch, the palette, keys, notices, Copy buttons, and forms that are sent once.
 import "./image_switch.js";
 import "./keys.js";
 import "./notify.js";
@@ -11,7 +11,7 @@ const THEMES = ["system", "light", "dark"];
 const theme = document.getElementById("theme");
 
 function showTheme() {
-  theme.querySelector(".now").textContent = document.documentElement.dataset.theme || "system";
+  theme.querySelector(".current-value").textContent = document.documentElement.dataset.theme || "system";
 }
 
 function setTheme(next) {
@@ -50,12 +50,13 @@ async function copied(text) {
   }
 }
 
-// Once it is on its way: a button that is out when the form is read would not say which one was pressed.
+// Only once the form has been sent: a disabled button would not be sent, so the server could not tell which was
+// pressed.
 document.addEventListener("submit", ({ target }) => {
   if (target.matches("form[method=post]:not([hx-post])"))
     setTimeout(() => { for (const button of target.querySelectorAll("button")) button.disabled = true; }, 0);
 });
-// A page that comes back from the browser's history is ready to send again.
+// A page restored from the browser's history can be sent again.
 addEventListener("pageshow", (event) => {
   if (event.persisted) for (const button of document.querySelectorAll("form button")) button.disabled = false;
 });

@@ -5,7 +5,7 @@ const COLOUR = 0.5;
 const LUMA = [0.299, 0.587, 0.114];
 const LINE = [255, 32, 32];
 
-// The shares (0 to 1) of a grey image, brought to the size of the image it belongs to, bilinearly.
+// The values of a grey image, from 0 to 1, scaled bilinearly to the size of its image.
 export function enlarge({ data, width, height }, wide, high) {
   const values = new Float32Array(wide * high);
   const columns = cells(wide, width);
@@ -23,7 +23,7 @@ export function enlarge({ data, width, height }, wide, high) {
   return values;
 }
 
-// For each pixel along a side: the two cells between whose middles it lies, and how near it is to the second.
+// For each pixel along a side: the two cells whose centres surround it, and the weight of the second.
 function cells(pixels, count) {
   return Array.from({ length: pixels }, (_, pixel) => {
     const place = Math.min(Math.max(((pixel + 0.5) * count) / pixels - 0.5, 0), count - 1);
@@ -32,8 +32,8 @@ function cells(pixels, count) {
   });
 }
 
-// Dims, in place, what of an image is not above the threshold, and draws the line around the rest. Tells the share that
-// stays bright. Where nothing is, the image stays as it is.
+// Dim the pixels that are not above the threshold, in place, and outline the others. Returns the share that stays
+// bright. If no pixel is above it, the image does not change.
 export function paint(pixels, values, threshold) {
   const bright = Uint8Array.from(values, (value) => (value > threshold ? 1 : 0));
   const count = bright.reduce((sum, each) => sum + each, 0);
@@ -49,7 +49,7 @@ export function paint(pixels, values, threshold) {
   return count / bright.length;
 }
 
-// All within `reach` pixels, diagonally too.
+// All pixels within `reach`, diagonally too.
 function grow(mask, width, height, reach) {
   for (const [step, along, across] of [[1, width, height], [width, height, width]]) {
     const wider = mask.slice();

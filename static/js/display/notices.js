@@ -1,4 +1,4 @@
-// What a person should know of this page's link to the server: no network, no answer, a request that was refused.
+// Messages about this page's connection to the server: no network, no answer, a refused request.
 
 const SHOWN = 8000; // ms that a message stays, unless it is an error
 const away = document.getElementById("away");
@@ -20,6 +20,7 @@ const BROKEN = "Something broke on our side. Everything recorded is kept. Try ag
 // --- messages ---
 
 export function toast(text, kind = "") {
+  // The same words twice say nothing new.
   if ([...toasts.children].some((each) => each.firstElementChild.textContent === text)) return;
   const item = document.createElement("li");
   const line = document.createElement("p");
@@ -36,11 +37,12 @@ function closable(item) {
   button.textContent = "Close";
   button.addEventListener("click", () => item.remove());
   item.append(button);
+  // Errors stay until they are closed: they may need to be copied.
   if (!item.matches(".error, .warning")) setTimeout(() => item.remove(), SHOWN);
   return item;
 }
 
-// --- the link to the server ---
+// --- the connection to the server ---
 
 function look() {
   if (!navigator.onLine) say("You are offline.", "What is on this page can be read, and what you typed stays. Runs go on without you; this page catches up by itself.");
@@ -70,13 +72,14 @@ const askNow = () => { if (pulse && !document.hidden) htmx.trigger(pulse, "look"
 document.addEventListener("htmx:afterOnLoad", answered);
 document.addEventListener("htmx:responseError", (event) => {
   const { xhr, requestConfig, elt } = event.detail;
+  // The poll of every page: its failure is that of the server, not of an action.
   if (elt === pulse && xhr.status >= 500) { silent(); return; }
   answered();
-  if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer says itself why
+  if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer has a message
   const words = REFUSED[xhr.status] || (xhr.status >= 500 ? BROKEN : `The server refused this (${xhr.status}). Nothing was changed. Load the page again, then try once more.`);
   const told = `${requestConfig.path} ${xhr.status}`;
   const wanted = asked.has(requestConfig.triggeringEvent?.type);
-  // Parts that ask by themselves say it once, not with every question.
+  // Parts that poll report a failure once, not for every request.
   if (!wanted && elt.dataset.refused === told) return;
   elt.dataset.refused = told;
   toast(words, "error");
@@ -87,7 +90,7 @@ for (const name of ["htmx:sendError", "htmx:timeout"]) {
     if (asked.has(event.detail.requestConfig?.triggeringEvent?.type)) toast("This did not reach the server. What you typed is still here: try again once it answers.", "error");
   });
 }
-// Skip the poll while offline, in a hidden tab, and while a key command runs: the next one comes soon enough.
+// Skip the poll while offline, in a hidden tab, and while a key command runs: the next one is soon enough.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const unseen = document.hidden && event.target.closest("[data-while-visible]");
   const atWork = event.target.closest("[data-while-idle]")?.querySelector(":focus-visible");

@@ -1,12 +1,12 @@
-// Parts of a page that follow what others do: <section data-live="comments.run.7" hx-get="…" hx-trigger="live">.
-// Such a part asks again when one of its topics has changed, when the socket has come back, and every half minute. The
-// socket says which topics have changed, and never carries data.
+// Parts of a page that follow changes by others: <section data-live="comments.run.7" hx-get="…" hx-trigger="live">.
+// Such a part is requested again when one of its topics has changed, when the socket is connected again, and every half
+// minute. The socket only names topics that have changed; it never carries data.
 import { Socket } from "./socket.js";
 
-const ASK_EVERY = 30000; // ms between two questions that no topic asked for
+const ASK_EVERY = 30000; // ms between two requests without a change
 const TOGETHER = 60; // ms in which changes count as one
-const MOST = 10; // topics that the server lets one socket hear
-const shown = new Map(); // address -> what it answered last
+const MOST = 10; // maximum topics of a socket, as on the server
+const shown = new Map(); // address -> its last response
 const waiting = new Set();
 const changed = new Set();
 let topics = [];
@@ -17,7 +17,7 @@ const parts = () => [...document.querySelectorAll("[data-live]")];
 const topicsOf = (part) => part.dataset.live.split(" ").filter(Boolean);
 const socket = new Socket(() => (topics.length ? `/ws/live/?${new URLSearchParams(topics.map((topic) => ["topic", topic]))}` : ""), receive);
 
-// A second beginning means that changes may have been missed.
+// After a second connection, changes may have been missed.
 function receive({ type, topic }) {
   if (type === "bell") note(topic);
   if (type === "ready" && !isNew) ask(parts());
@@ -54,7 +54,7 @@ function listen() {
   socket.restart();
 }
 
-// Forms differ by their token alone: then nothing has changed, and what is open or marked stays so.
+// If only the tokens of forms differ, nothing has changed: open and selected elements stay so.
 const bare = (text) => text.replace(/name="csrfmiddlewaretoken" value="\w+"/g, "");
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {

@@ -1,15 +1,14 @@
-// Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
-// before anything is typed, the places visited recently, the person's latest runs and the pages there are. What can be done
-// here are the page's own buttons and links with data-offer="Stop this run": the palette presses them. Those in the page
-// itself stand before the pages.
+// Ctrl+K: a box that leads anywhere. The server's results are elements with role "option" in #palette-found; before
+// anything is typed, the list has the places visited recently, the person's latest runs, and all pages. Actions are the
+// page's own buttons and links with data-offer="Stop this run", which the palette presses. Actions come before pages.
 import { base } from "./base.js";
 import { score } from "./fuzzy.js";
 import { toast } from "./notices.js";
 
-// Of a page also what a key presses.
+// For a page, also the key that opens it.
 const OFFERED = "[data-offer], main :is(a, button)[data-key-says]:not([data-key-own])";
 const KEPT = 8; // places remembered in this browser
-const RECENT = 4; // of them on show, so that what can be done here is seen without scrolling
+const RECENT = 4; // of these, visible ones, so that actions are visible without scrolling
 const box = document.getElementById("palette");
 const words = document.getElementById("palette-words");
 const list = document.getElementById("palette-list");
@@ -19,7 +18,7 @@ const pages = document.getElementById("palette-pages");
 const here = document.getElementById("palette-here");
 const count = document.getElementById("palette-count");
 const actions = document.getElementById("palette-actions");
-let answered = ""; // the words that the options on show answer
+let answered = ""; // the words for which the options were found
 let chosen = null;
 
 function places() {
@@ -33,6 +32,7 @@ function keep(all) {
 function remember() {
   const image = document.querySelector(`main img[src^='${base}/images/']`)?.getAttribute("src");
   const here = { url: location.pathname, words: document.title.replace(/ · MAIA Web$/, ""), image };
+  // Pages of the menu are in the list anyway.
   if (inRail(here.url)) return;
   keep([here, ...places().filter((each) => each.url !== here.url)].slice(0, KEPT));
 }
@@ -40,8 +40,10 @@ function remember() {
 const inRail = (url) => [...document.querySelectorAll("#palette-pages [role=option]")].some((each) => each.pathname === url);
 
 function open() {
+  // Two modal dialogs would hide each other.
   if (document.querySelector("dialog[open]")) return;
   const links = places().filter((each) => each.url !== location.pathname).slice(0, RECENT).map(option);
+  // The first child is the heading of the group.
   recent.replaceChildren(recent.firstElementChild, ...links);
   const [ours, others] = offers();
   here.replaceChildren(here.firstElementChild, ...ours.map(action));
@@ -55,7 +57,7 @@ function open() {
 function option({ url, words: text, image }) {
   const link = document.createElement("a");
   link.setAttribute("role", "option");
-  // Only a path of this site is ever opened, whatever stands in the storage.
+  // The storage may hold anything, so only paths of this site are opened.
   link.href = location.origin + new URL(url, location.origin).pathname;
   const name = document.createElement("span");
   name.textContent = text;
@@ -64,17 +66,18 @@ function option({ url, words: text, image }) {
   return link;
 }
 
-// Those of the page, with a link to it, and those of the frame; what a run's state rules out is not offered.
+// Actions of the page, with a link to it, and of the frame, without those that a run's state does not allow.
 function offers() {
   const shown = [...document.querySelectorAll(OFFERED)].filter((each) => !each.hidden && !each.disabled && !each.closest("[hidden]") && stands(each.closest("[data-do]")));
   const within = (main) => {
     const all = shown.filter((each) => !each.closest("main") === !main).map((each) => [each.dataset.offer || each.dataset.keySays, () => press(each), each.dataset.key]);
+    // Each name once: a page may offer the same action at two places.
     return [...new Map(all.map((each) => [each[0], each])).values()];
   };
   return [[["Copy link to this page", copyLink], ...within(true)], within(false)];
 }
 
-// What unfolds is there to be filled in.
+// Unfolded parts have fields to fill in.
 function press(element) {
   element.click();
   if (element.matches("summary")) element.parentElement.querySelector("input:not([type=hidden])")?.focus();
@@ -107,14 +110,14 @@ function action([text, act, key]) {
 function show(keep = false) {
   const text = words.value.trim();
   const asks = words.hasAttribute("hx-get");
-  (text ? actions : recent).after(found); // what the page itself can do comes first, once something is asked for
+  (text ? actions : recent).after(found); // actions of the page come first once words are typed
   found.hidden = !asks || Boolean(text) !== Boolean(answered.trim());
   for (const group of [recent, here, pages, actions]) {
     rank(group, text);
     const replaced = asks && text !== "" && group === pages;
     group.hidden = replaced || !group.querySelector("[role=option]:not([hidden])");
   }
-  // A run that was visited lately need not stand there twice.
+  // A run that was visited recently is not listed twice.
   const known = new Set([...recent.querySelectorAll("a:not([hidden])")].map((each) => each.pathname));
   for (const each of found.querySelectorAll("a")) each.hidden = known.has(each.pathname) && !each.search && !each.hash;
   for (const group of found.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("a:not([hidden])");
@@ -124,9 +127,10 @@ function show(keep = false) {
   tell();
 }
 
-// What fits the words, the best first; everything, in its order, where there are none.
+// Matches, best first; without words, everything in its order.
 function rank(group, text) {
   const all = [...group.querySelectorAll("[role=option]")];
+  // The first order is kept, so that it can be restored without words.
   all.forEach((each, place) => { each.dataset.place ??= place; });
   const points = new Map(all.map((each) => [each, text ? score(each.textContent, text) : 1]));
   for (const each of all) each.hidden = !points.get(each);
@@ -136,6 +140,7 @@ function rank(group, text) {
 let telling = 0;
 function tell() {
   clearTimeout(telling);
+  // Told after a pause: a screen reader would else read a number for each letter.
   if (box.open && words.value.trim()) telling = setTimeout(() => { count.textContent = `${options().length} results`; }, 600);
 }
 
@@ -147,6 +152,7 @@ function choose(next) {
   for (const each of list.querySelectorAll("[aria-selected=true]")) each.setAttribute("aria-selected", "false");
   chosen = next;
   if (!next) { words.removeAttribute("aria-activedescendant"); return; }
+  // `aria-activedescendant` needs an id.
   next.id ||= `option-${Math.random().toString(36).slice(2)}`;
   next.setAttribute("aria-selected", "true");
   words.setAttribute("aria-activedescendant", next.id);
@@ -159,10 +165,11 @@ function step(by) {
 }
 
 function typed(event) {
+  // Enter and arrows belong to the input method while it composes a letter.
   if (event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") step(event.key === "ArrowDown" ? 1 : -1);
   else if (event.key === "Enter" && chosen && (words.value === answered || !words.value.trim())) go(event);
-  else if (event.key === "Escape") box.close(); // of a field for searching it would empty the field first
+  else if (event.key === "Escape") box.close(); // in a search field, Escape would first empty the field
   else return;
   event.preventDefault();
 }

@@ -1,5 +1,5 @@
-// Marks of plots: the arrow keys walk along them, and the one under the pointer or the focus says what it is and shows
-// its picture.
+// Marks of plots: arrow keys move from one to the next. The mark under the pointer, or with the focus, shows its words
+// and its picture.
 const MARKS = ".spot, .mark, .bar";
 const GAP = 10; // pixels between a mark and its card
 
@@ -7,6 +7,7 @@ const card = document.createElement("div");
 card.className = "plot-card";
 card.id = "plot-card";
 card.setAttribute("role", "tooltip");
+// Closed by this script alone: a click elsewhere must not hide it.
 card.popover = "manual";
 document.body.append(card);
 let at = null;
@@ -36,6 +37,7 @@ function show(mark) {
 function place(mark) {
   const [from, own] = [mark.getBoundingClientRect(), card.getBoundingClientRect()];
   const above = from.top - own.height - GAP;
+  // Centred above the mark, within the window; below it where there is no room.
   card.style.left = `${Math.max(GAP, Math.min(innerWidth - own.width - GAP, from.left + from.width / 2 - own.width / 2))}px`;
   card.style.top = `${above > GAP ? above : Math.min(from.bottom + GAP, innerHeight - own.height - GAP)}px`;
 }
@@ -53,11 +55,13 @@ function hide() {
 }
 
 function walk(mark, key) {
+  // Marks that the style sheet hides are not visited.
   const marks = [...mark.closest("svg").querySelectorAll(MARKS)].filter((each) => each.checkVisibility());
   const position = marks.indexOf(mark);
   const next = { ArrowRight: position + 1, ArrowDown: position + 1, ArrowLeft: position - 1, ArrowUp: position - 1, Home: 0, End: marks.length - 1 }[key];
   if (next === undefined) return false;
   const goal = marks[Math.max(0, Math.min(marks.length - 1, next))];
+  // Only one mark of a plot is in the tab order: the one visited last.
   mark.setAttribute("tabindex", "-1");
   goal.setAttribute("tabindex", "0");
   goal.focus();
@@ -82,7 +86,7 @@ document.addEventListener("keydown", (event) => {
   if (!mark || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   if (walk(mark, event.key)) { event.preventDefault(); event.stopPropagation(); }
 }, true);
-// A mark that has the focus keeps its card where the page moves; under the pointer is then another one.
+// When the page scrolls, a focused mark keeps its card; under the pointer there is another mark.
 addEventListener("scroll", () => {
   if (at && at === document.activeElement) place(at);
   else if (at) hide();

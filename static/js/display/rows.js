@@ -1,5 +1,5 @@
 // Lists: j and k move from row to row, x ticks, Enter opens the link that has the focus. A row is an element with
-// data-row; its first link with data-open is what opens.
+// data-row; its first link with data-open is opened.
 import { acts } from "./keys.js";
 
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((each) => each.checkVisibility());
@@ -24,7 +24,7 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
-// Fields that are empty need not stand in an address, nor columns that are the usual ones.
+// Keep empty fields, and the usual columns, out of the address.
 document.addEventListener("htmx:configRequest", ({ target, detail }) => {
   if (!target.matches("form.filters")) return;
   const given = detail.formData;
@@ -39,7 +39,7 @@ document.addEventListener("change", ({ target }) => {
   if (dependent) dependent.value = "";
 }, true);
 
-// A panel over the list goes away by a press beside it, or Esc.
+// A press beside a panel over the list, or Esc, closes it.
 const panels = () => document.querySelectorAll(":is(.columns, .saved details)[open]");
 document.addEventListener("click", ({ target }) => {
   for (const panel of panels()) if (!panel.contains(target)) panel.open = false;
@@ -53,7 +53,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// What is kept as a view, or exported, is what the list shows now.
+// A saved view, or an export, is of the list as it is now.
 function remember() {
   for (const field of document.querySelectorAll("[data-address]")) field.value = location.search.slice(1);
 }

@@ -1,6 +1,6 @@
 // The card of a unit beside a link to it: after a short wait under the pointer, at once for the keyboard, never for a
-// finger, whose tap follows the link. Its address stands below that of the unit's page; a link that leads elsewhere and
-// names a unit says in data-card where it is. Buttons and breadcrumbs say where one goes, and show none.
+// finger, whose tap follows the link. Its address is below that of the unit's page; a link that names a unit but leads
+// elsewhere has it in data-card. Buttons and breadcrumbs have no card.
 
 import { base } from "./base.js";
 
@@ -66,7 +66,7 @@ async function open(wanted, byKeyboard = false) {
   wanted.setAttribute("aria-describedby", box.id);
 }
 
-// Under the link, or over it where there is more room; never beyond the window.
+// Below the link, or above it if there is more room; never beyond the window.
 function place(at) {
   const [width, height] = [box.offsetWidth, box.offsetHeight];
   const under = at.bottom + GAP + height <= innerHeight || at.top < height + GAP;
@@ -101,7 +101,7 @@ document.addEventListener("focusout", (event) => { if (event.target === link) cl
 document.addEventListener("pointerdown", (event) => { if (!box?.contains(event.target)) close(); });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || !box?.matches(":popover-open")) return;
-  event.stopPropagation(); // it closes the card alone
+  event.stopPropagation(); // it closes only the card
   close();
 }, true);
 addEventListener("scroll", () => { if (link && !link.matches(":hover")) close(); }, { capture: true, passive: true });

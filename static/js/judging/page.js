@@ -1,12 +1,12 @@
-// Judging: the next of what is judged lies behind the one on screen with its images loaded, so an answer shows it at
-// once. Answers are sent one after the other; one that does not arrive brings its item back, with what went wrong.
+// Judging: the next item waits behind the visible one with its images loaded, so that it appears right after an answer.
+// Answers are sent one after the other; if one does not arrive, its item comes back with the reason.
 
 const deck = document.getElementById("deck");
 const undo = document.getElementById("undo");
 const trouble = document.getElementById("trouble");
 const waiting = document.getElementById("waiting");
 const far = document.getElementById("far");
-const ARROWS = { ArrowLeft: deck?.dataset.left, ArrowRight: deck?.dataset.right }; // answers, where the page has such
+const ARROWS = { ArrowLeft: deck?.dataset.left, ArrowRight: deck?.dataset.right }; // answers of the arrow keys, if any
 let line = Promise.resolve();
 const on_the_way = new Set(); // items whose answers the server does not know yet
 let began = performance.now();
@@ -23,7 +23,7 @@ function choose(item, answer) {
   item.remove();
   counted(1);
   show();
-  if (inside) current()?.querySelector("form button")?.focus({ preventScroll: true }); // who goes by Tab goes on where they were
+  if (inside) current()?.querySelector("form button")?.focus({ preventScroll: true }); // users of Tab continue at the same place
   on_the_way.add(item.dataset.item);
   line = line.then(() => send(form.action, body)).catch((error) => back(item, error)).finally(() => { on_the_way.delete(item.dataset.item); end(); });
 }
@@ -66,7 +66,7 @@ function counted(step) {
   trouble.hidden = true;
 }
 
-// Nothing is left on screen or on its way: the page says so itself.
+// Nothing is visible or being sent: the server's page says that all is done.
 function end() {
   if (on_the_way.size === 0 && !deck.querySelector("[data-item]")) location.reload();
 }

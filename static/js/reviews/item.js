@@ -1,10 +1,10 @@
-// Focus mode: keys for the rubric, a draft saved as it is typed, and the next item on screen without a wait.
+// Focus mode: keys for the rubric, a draft saved while it is typed, and the next item without a wait.
 import { ItemQueue } from "./item_queue.js";
 import { acts } from "../display/keys.js";
 import { toast } from "../display/notices.js";
 
-const TYPED = 600; // ms without a key, after which a draft is saved
-const ALIVE = 240000; // ms between two signs of life, by which a reservation lasts
+const TYPED = 600; // ms without a key after which a draft is saved
+const ALIVE = 240000; // ms between two signs of life, which keep a reservation
 const queue = new ItemQueue(document.getElementById("desk"));
 let line = 0;
 let timer = 0;
@@ -28,18 +28,18 @@ function point(to, look = true) {
   if (look) all[line].scrollIntoView({ block: "nearest" });
 }
 
-// The focus goes with the line, so that who cannot see the mark hears where they are. It rests on the line itself, not
-// on a score: the space bar scrolls, and gives none.
+// The focus follows the line, for users of screen readers. It is on the line itself, not on a score, so that the space
+// bar scrolls instead of giving one.
 function stand() {
   const here = lines()[line];
   here.tabIndex = -1;
   here.focus({ preventScroll: true });
 }
 
-// A score takes the reviewer to the next line; arrows within a line stay there.
+// After a score the next line follows; arrow keys within a line stay there.
 document.addEventListener("click", ({ target }) => {
   if (!target.matches?.("#rubric input[type=radio]")) return;
-  target.closest("fieldset").classList.remove("lacking");
+  target.closest("fieldset").classList.remove("incomplete");
   const here = lines().indexOf(target.closest(".score-line"));
   if (here < 0) return;
   point(sideways ? here : here + 1);
@@ -54,7 +54,7 @@ function rest() {
 const typing = (target) => target.matches?.("input:not([type=radio]), textarea, select");
 const pressable = (target) => target.closest?.("a, button, summary, label, [tabindex='0']");
 
-// Pages of the evidence, wherever in the rubric the focus is.
+// Scroll the evidence by pages, wherever in the rubric the focus is.
 const PAGES = { PageDown: 0.85, PageUp: -0.85 };
 
 function turn(event) {
@@ -118,7 +118,7 @@ addEventListener("pagehide", () => { if (timer && form()) fetch(form().dataset.s
 
 function complete() {
   const empty = [...form().querySelectorAll(".score-line, .verdicts")].filter((each) => !each.querySelector("input:checked"));
-  for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("lacking", empty.includes(each));
+  for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("incomplete", empty.includes(each));
   if (!empty.length) { hush(); return true; }
   const first = lines().indexOf(empty[0]);
   if (first >= 0) point(first); else empty[0].scrollIntoView({ block: "nearest" });
@@ -136,12 +136,12 @@ async function send(additional = false) {
   const next = queue.next;
   here.elements.next.value = next?.dataset.position || "";
   const asked = queue.post(here, here.action);
-  const before = next ? queue.show(next) : null; // the next item stands there before the server has answered
+  const before = next ? queue.show(next) : null; // the next item is visible before the server has answered
   if (next) begin();
   const answer = await asked;
   delete here.dataset.sent;
   if (!answer.ok) {
-    if (before) begin(queue.show(before)); // what was typed in the next one lies there as before
+    if (before) begin(queue.show(before)); // what was typed in the next one is kept
     refused(answer);
     return;
   }
@@ -176,7 +176,7 @@ function take(body) {
   said(`Saved ${body.saved}`);
 }
 
-// --- what the reviewer is told, beside the rubric ---
+// --- messages beside the rubric ---
 
 function tell(words, choices = [], news = []) {
   const box = document.getElementById("told");
@@ -206,7 +206,7 @@ function hush() {
 
 function begin(next = null) {
   if (!form()) return;
-  form().classList.add("scripted");
+  form().classList.add("enhanced");
   const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
   point(empty < 0 ? 0 : empty, false);
   if (matchMedia("(min-width: 1001px)").matches && !document.querySelector("dialog[open]")) stand();
@@ -223,7 +223,7 @@ async function live() {
   else if (body.seq > Number(here.elements.seq.value)) tell("The run has continued since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
 }
 
-// In capture, so that the buttons of a form that stays are not put out by the frame.
+// In the capture phase, so that main.js does not disable the buttons of a form that stays.
 document.addEventListener("submit", (event) => {
   if (event.target.id !== "rubric" || event.submitter?.hasAttribute("formaction")) return;
   event.preventDefault();

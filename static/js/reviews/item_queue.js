@@ -1,4 +1,5 @@
-// The items of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after another.
+// The items of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after
+// another.
 import { toast } from "../display/notices.js";
 
 export class ItemQueue {
@@ -10,10 +11,11 @@ export class ItemQueue {
     return document.getElementById("focus");
   }
 
-  // Sends the form's fields as they are when its turn comes: what was asked before has been answered then, and the
-  // version of the draft is the one that the server told.
+  // Read the form's fields when its turn comes: by then earlier requests have been answered, so the version of the
+  // draft is the server's.
   post(form, address) {
     const sent = this.queue.then(() => this.request(form, address));
+    // A failed request must not stop those behind it.
     this.queue = sent.catch(() => {});
     return sent;
   }
@@ -40,6 +42,7 @@ export class ItemQueue {
     this.next = null;
     this.asked = address;
     const found = await this.load(address);
+    // The reviewer has moved on meanwhile: the answer is of another item.
     if (this.asked !== address) return;
     this.next = found;
     for (const image of found?.querySelectorAll("img") || []) warm(image);
@@ -49,6 +52,7 @@ export class ItemQueue {
   async load(address) {
     try {
       const response = await fetch(address, { headers: { "X-Part": "focus" }, credentials: "same-origin" });
+      // 204 means that nothing follows.
       if (response.status !== 200) return null;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       return document.adoptNode(page.getElementById("focus"));
@@ -57,7 +61,7 @@ export class ItemQueue {
     }
   }
 
-  // Puts an item on the desk and gives back the one that lay there, with all that was typed in it.
+  // Show an item, and return the previous one with all that was typed in it.
   show(element) {
     const before = this.focus;
     before.replaceWith(element);
@@ -78,7 +82,7 @@ export class ItemQueue {
     htmx.process(line);
   }
 
-  // The server has taken the review: the item that it reserved stands there, or comes now.
+  // The server has stored the review: the item that it reserved is visible already, or is shown now.
   async advance({ next, words, queue }, shown, begin) {
     if (!next) { location.assign(queue); return; }
     if (String(next.position) !== shown?.dataset.position) {
@@ -94,7 +98,7 @@ export class ItemQueue {
   }
 }
 
-// Fetches an image before it is on the page, in the size in which it will be shown.
+// Load an image before it is on the page, in the size in which it will be shown.
 function warm(image) {
   const early = new Image();
   early.sizes = image.sizes;

@@ -7,7 +7,7 @@ const form = byId("query-form");
 if (form) {
   const question = byId("id_question");
   const random = byId("random");
-  // What was suggested last survives a refused form: the question that it filled in still follows the unit.
+  // The last suggestion survives a refused form, so that a suggested question still changes with the unit.
   let suggested = byId("suggested").value || suggestion();
   let own = isOwn();
 
@@ -20,10 +20,10 @@ if (form) {
   });
   question.addEventListener("input", () => { own = isOwn(); });
   form.addEventListener("change", (event) => { if (event.target.name === "task") suggest(); });
-  // The list of names shows only what the field's words occur in: they are taken out of the way while one chooses.
+  // Browsers list only names that contain the field's words: select these, so that the first letter replaces them.
   form.addEventListener("focusin", (event) => { if (event.target.id === "id_unit") event.target.select(); });
   form.addEventListener("keydown", (event) => {
-    // By its place on the keyboard: with Alt the key itself may write another letter
+    // By its place on the keyboard: with Alt, the key may write another letter.
     if (event.altKey && event.code === "KeyU" && byId("id_unit")) {
       event.preventDefault();
       byId("id_unit").focus();
@@ -35,14 +35,15 @@ if (form) {
   });
   document.addEventListener("htmx:afterSettle", suggest);
   document.addEventListener("htmx:oobAfterSwap", invalid);
-  // While exemplars are made the page asks each second. A button that is replaced between press and release is not pressed.
+  // While exemplars are computed, the page polls every second. A button replaced between press and release is not
+  // clicked.
   form.addEventListener("htmx:oobBeforeSwap", ({ target, detail }) => {
     if (target.id === "start-button" && detail.fragment.firstElementChild?.isEqualNode(target)) detail.shouldSwap = false;
   });
   for (const link of document.querySelectorAll("#summary a")) link.addEventListener("click", lead);
   for (const link of document.querySelectorAll("a.preset")) link.addEventListener("click", carry);
   if (byId("summary")) byId("summary").focus();
-  else if (!own) question.select(); // one's own words replace what is suggested
+  else if (!own) question.select(); // typing replaces a suggestion
 
   function suggestion() {
     const task = form.querySelector("[name=task]:checked")?.value;
@@ -77,7 +78,7 @@ if (form) {
     (place.matches("input, select, textarea") ? place : place.querySelector("input:checked, input") || place).focus();
   }
 
-  // A preset keeps what was typed.
+  // A preset keeps the typed question.
   function carry(event) {
     const address = new URL(event.currentTarget.href);
     if (own && question.value.length < 1500) address.searchParams.set("question", question.value);

@@ -1,23 +1,21 @@
-// A text field for programs: the field itself lies, see-through, over a layer that shows its words in colour, with the
-// numbers of the lines beside it. Reading, selecting, undoing stay the field's own.
+// A text field for programs: the transparent field is over a layer with its text in colour, and line numbers beside it.
+// Selecting and undoing remain the browser's.
 import { lines } from "./python.js";
 
 const INDENT = "    ";
 const MOST = 60_000; // characters that are coloured; a longer program is plain
 
 export class CodeEditor {
-  constructor(box, leave) {
-    this.box = box;
-    this.field = box.querySelector("textarea");
-    this.leave = leave;
-    this.marked = Number(box.dataset.line) || 0;
+  constructor(field, leave) {
+    Object.assign(this, { field, leave, marked: Number(field.dataset.line) || 0 });
+    const box = Object.assign(document.createElement("div"), { className: "code-edit live" });
     this.layer = Object.assign(document.createElement("pre"), { className: "layer code" });
     this.gutter = Object.assign(document.createElement("pre"), { className: "gutter" });
     const paper = Object.assign(document.createElement("div"), { className: "paper" });
     for (const each of [this.layer, this.gutter]) each.setAttribute("aria-hidden", "true");
-    paper.append(this.layer, this.field);
-    box.replaceChildren(this.gutter, paper);
-    box.classList.add("live");
+    field.before(box);
+    paper.append(this.layer, field);
+    box.append(this.gutter, paper);
     this.field.addEventListener("input", () => this.typed());
     this.field.addEventListener("keydown", (event) => this.pressed(event));
     this.draw();
@@ -27,7 +25,7 @@ export class CodeEditor {
 
   set text(words) { this.field.value = words; this.draw(); }
 
-  // The line that the error names is marked until it, or anything before it, changes.
+  // The line of the error is marked until it, or anything before it, changes.
   typed() {
     if (this.marked && this.wrong !== this.upToMark()) this.marked = 0;
     this.draw();
@@ -45,7 +43,7 @@ export class CodeEditor {
 
   row(parts, number) {
     const line = document.createElement("span");
-    line.className = number === this.marked ? "line wrong" : "line";
+    line.className = number === this.marked ? "line error-line" : "line";
     for (const [name, words] of parts) {
       const piece = document.createElement("span");
       piece.className = name;
@@ -58,7 +56,7 @@ export class CodeEditor {
 
   number(place) {
     const line = document.createElement("span");
-    line.className = place === this.marked ? "line wrong" : "line";
+    line.className = place === this.marked ? "line error-line" : "line";
     line.textContent = `${place}\n`;
     return line;
   }
@@ -95,7 +93,7 @@ export class CodeEditor {
     else { const at = Math.max(from, selectionStart + first); this.field.setSelectionRange(at, at); }
   }
 
-  // A new line goes on where the last one began, and one step deeper after a colon.
+  // A new line has the indent of the last one, and one step more after a colon.
   breakLine() {
     const at = this.field.selectionStart;
     const row = this.text.slice(this.lineStart(at), at);
@@ -113,7 +111,7 @@ export class CodeEditor {
     this.field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  // A piece of program from elsewhere on the page: instead of nothing, or on lines of its own where the cursor is.
+  // Insert a program from elsewhere on the page: into an empty field, or as separate lines at the cursor.
   paste(words) {
     if (!this.text.trim()) { this.field.select(); this.insert(words); return; }
     const at = this.field.selectionStart;

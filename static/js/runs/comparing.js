@@ -1,4 +1,4 @@
-// Compare: the heads of the runs stay above their columns while the sheet is moved sideways.
+// Compare: the heads of the runs stay above their columns while the table scrolls sideways.
 import "../display/images.js";
 
 const heads = document.getElementById("heads");
@@ -10,7 +10,7 @@ function follow(leader, other) {
   }, { passive: true });
 }
 
-// On a phone the sheet snaps to a run, so it alone leads there.
+// On a phone the table snaps to a run, so only the table is scrolled.
 follow(sheet, heads);
 if (!matchMedia("(max-width: 700px)").matches) follow(heads, sheet);
 

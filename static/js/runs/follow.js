@@ -1,12 +1,12 @@
 // Keeps the newest words in view while the reader is at the foot of the page, and never moves the page otherwise.
 
 const NEAR = 90; // px from the foot that still count as there
-const STEP = 32; // px a frame: what is read glides up, however much comes at once
+const STEP = 32; // px a frame: the page glides up, however much is added at once
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Follow {
-  // Until `signal` says that the transcript has been left. What is `written` never gets shorter under a reader: room
-  // once taken, by a program under way that folds, stays until new words fill it.
+  // Until `signal` aborts, when the user leaves the transcript. `written` never gets shorter for a reader at its end:
+  // room that an unfinished program took before it was folded stays until new words fill it.
   constructor(pill, written, signal) {
     Object.assign(this, { pill, written, room: 0, frame: 0 });
     this.following = this.fromFoot() < NEAR;
@@ -21,7 +21,7 @@ export class Follow {
     return document.documentElement.scrollHeight - innerHeight - scrollY;
   }
 
-  // The first step up ends the following, however small: a smooth scroll begins with one pixel.
+  // The smallest step up ends the following: a smooth scroll begins with one pixel.
   scrolled() {
     const up = scrollY < this.top;
     this.top = scrollY;
@@ -40,9 +40,10 @@ export class Follow {
     this.pill.hidden = false;
   }
 
-  // So much room, or more. It is an element of its own at the end: browsers would not hold what is read while the height
-  // of what is around it is set.
+  // At least this much room, as a separate element at the end: browsers keep the reader's place only if the height of
+  // the element around it is not set.
   keep(room) {
+    // Compared before it is set: setting a style makes the browser lay the page out again.
     const spare = this.written.lastElementChild;
     const filled = this.written.offsetHeight - spare.offsetHeight;
     this.room = Math.max(room, filled);
@@ -50,11 +51,12 @@ export class Follow {
     if (spare.style.height !== height) spare.style.height = height;
   }
 
-  // Draw something anew, and leave the event that is being read where it is.
+  // Redraw something without moving the event that is being read.
   hold(place, draw) {
     const top = place?.getBoundingClientRect().top;
     draw();
     const moved = place?.isConnected ? place.getBoundingClientRect().top - top : 0;
+    // Less than a pixel is rounding.
     if (Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
   }
 

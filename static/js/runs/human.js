@@ -1,10 +1,10 @@
-// A round that a person writes: the editor with its draft, the tools and examples beside it. The section is drawn by the server; it
-// is fetched anew when the run says that a person's round has begun or ended.
+// A round that a person writes: the editor with its draft, with tools and examples beside it. The server renders the
+// section; it is requested again when an event begins or ends a person's round.
 import { SavedDraft } from "./saved_draft.js";
 import { CodeEditor } from "./code_editor.js";
 
-const BEGINS = new Set(["waiting_for_person", "experiment", "result"]); // kinds of events that bring something to an empty section
-const ENDS = new Set(["resumed", "handover", "concluded", "limit_reached", "cancelled", "failed"]); // that end a person's round
+const BEGINS = new Set(["waiting_for_person", "experiment", "result"]); // events that fill an empty section
+const ENDS = new Set(["resumed", "handover", "concluded", "limit_reached", "cancelled", "failed"]); // events that end a person's round
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
 let editor = null;
@@ -13,7 +13,7 @@ class ReplyEditor {
   constructor(section) {
     this.section = section;
     this.form = byId("reply-editor");
-    this.code = new CodeEditor(this.form.querySelector(".code-edit"), () => byId("send").focus());
+    this.code = new CodeEditor(byId("reply-program"), () => byId("send").focus());
     this.draft = new SavedDraft(this.form, (words, kept) => this.report(words, kept));
     this.form.addEventListener("keydown", (event) => this.pressed(event));
     this.form.addEventListener("htmx:confirm", (event) => this.send(event));
@@ -34,7 +34,7 @@ class ReplyEditor {
       const line = list.lastElementChild.cloneNode(true);
       for (const field of line.querySelectorAll("input")) field.value = "";
       line.querySelector("select").selectedIndex = 0;
-      line.querySelector(".h").textContent = "new";
+      line.querySelector(".hypothesis-number").textContent = "new";
       list.append(line);
       line.querySelector(".text").focus();
     });
@@ -79,7 +79,7 @@ class ReplyEditor {
     }
   }
 
-  // A save under way is waited for: the version it makes is the one that is sent.
+  // Wait for a save in progress, to send the version that it creates.
   async send(event) {
     event.preventDefault();
     if (this.sending) return;
@@ -98,7 +98,7 @@ class ReplyEditor {
     byId("stale").querySelector("p").textContent = `${words} What you write here is not saved until you choose.`;
   }
 
-  // Drawn anew, so that the form holds what the other tab left.
+  // Requested again, so that the form has the draft of the other tab.
   take() { this.draft.dirty = false; fetchAgain(); }
 
   keep() { this.draft.resume(this.other.version); }
@@ -111,13 +111,13 @@ function mount() {
   editor = section && byId("reply-editor") ? new ReplyEditor(section) : null;
 }
 
-// One at a time; an editor that has come meanwhile, and is perhaps written on, stays where nothing `must` take its place.
+// One request at a time. An editor that came meanwhile may be in use: it stays unless the section `must` be replaced.
 let fetching = Promise.resolve();
 function fetchAgain(must = true) {
   fetching = fetching.then(() => (editor && !must ? null : drawAgain())).catch(() => null);
 }
 
-// What could not be kept goes on standing under the new section, to be copied.
+// A draft that could not be saved remains below the new section, to be copied.
 async function drawAgain() {
   const section = byId("reply");
   if (!section?.dataset.url) return;
@@ -133,7 +133,7 @@ function leftOver(words) {
   return box;
 }
 
-// Runs of agents have no editor, and ask for none.
+// Runs of agents have no editor, so they request none.
 document.addEventListener("run:event", ({ detail: kind }) => {
   const people = byId("run").dataset.backbone === "person";
   if (kind === "handover" || (ENDS.has(kind) && (editor || people))) fetchAgain();

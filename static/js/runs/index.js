@@ -1,4 +1,4 @@
-// The list of runs: how many are ticked, ticks that outlive a refresh.
+// The list of runs: the number of ticked rows, and ticks that outlive a refresh.
 
 const ticked = new Set();
 const boxes = () => [...document.querySelectorAll("#bulk input[name=run]")];

@@ -1,8 +1,8 @@
-// Links to places of a transcript: shown at once where they are drawn, asked of the server where they are not.
+// Links to places of a transcript: shown at once if they are drawn, else requested from the server.
 
 const ASKED = { e: "at", "event-": "at", "round-": "round", "experiment-": "experiment" };
 
-// The address that has the server draw a place, "" for one that it does not know either.
+// The address from which the server draws a place; "" for an unknown place.
 function address(hash) {
   const [, kind, number] = hash.match(/^#(e|event-|round-|experiment-)(\d+)$/) || [];
   if (!kind) return "";
@@ -23,8 +23,8 @@ function lost(page) {
   }
 }
 
-// The place that the address names stays at the top of the window until the reader moves: what is drawn above it late
-// is higher than was thought, and browsers do not always make up for it.
+// Keep the linked place at the top of the window until the reader scrolls: elements above it that are drawn later may
+// be higher than expected, and browsers do not always compensate for that.
 let leave = null;
 
 function stay(page) {
@@ -66,5 +66,5 @@ export function answer(page) {
   });
   addEventListener("hashchange", () => { lost(page); stay(page); });
   lost(page);
-  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") stay(page);  // else it is where the reader was
+  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") stay(page);  // otherwise the browser restores the place
 }

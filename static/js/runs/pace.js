@@ -1,12 +1,13 @@
-// Types the words of a reply, however fast they come, and shows everything else in its turn behind them.
-// The run does not wait: one that is faster than its readers is shown at most BEHIND ms late.
+// Type the words of a reply at an even pace, however fast they come, and show everything else in order after them. The
+// run does not wait: a fast run is shown at most BEHIND ms late.
 
 const CHARACTERS = 0.4; // a millisecond
 const BEHIND = 2500;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Pace {
-  // `take` shows a message, `typed` tells how long the draft on the page is, `follows` whether anybody reads its end.
+  // `take` shows a message, `typed` returns the length of the reply on the page, `follows` whether anyone reads its
+  // end.
   constructor(take, typed, follows) {
     Object.assign(this, { take, typed, follows, waiting: [], frame: 0 });
     document.addEventListener("visibilitychange", () => { if (document.hidden) this.rush(); });
@@ -17,7 +18,7 @@ export class Pace {
     if (!this.frame) this.step(performance.now(), 0);
   }
 
-  // Show all that waits, now.
+  // Show everything that waits, at once.
   rush() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;

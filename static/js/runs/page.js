@@ -1,4 +1,4 @@
-// The run page: its tabs, its socket, the head that says how the run is. The transcript itself is in transcript.js.
+// The run page: its tabs, its socket, and the head with the run's state. The transcript is in transcript.js.
 import { Socket } from "../display/socket.js";
 import { Pace } from "./pace.js";
 import { Transcript } from "./transcript.js";
@@ -67,13 +67,13 @@ export function replace(id, html) {
 
 // --- tabs ---
 
-// The tab that the panel shows now: it came with the page, by a link, or by the browser's Back.
+// The tab that the panel shows now: loaded with the page, by a link, or by the browser's Back.
 function mount() {
   const { tab } = panel.firstElementChild.dataset;
   const newest = Number(panel.firstElementChild.dataset.last);
   transcript?.leave();
   transcript = null;
-  pace.rush(); // what waited was for the panel that is gone, all but its numbers
+  pace.rush(); // what waited was for the previous panel, except for its numbers
   transcript = tab === "transcript" ? new Transcript(page, newest, replace) : null;
   if (!transcript) byId("pill").hidden = true;
   for (const link of byId("tabs").querySelectorAll("a")) {
@@ -83,7 +83,7 @@ function mount() {
   if (transcript) resume(newest);
 }
 
-// What follows event `from` is wanted (again): the page has been drawn anew.
+// The page has been drawn again: request the events after `from`.
 function resume(from) {
   if (socket?.isOver && from >= last) return;
   last = from;
@@ -118,10 +118,10 @@ async function again() {
 document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target === panel) mount(); });
 document.addEventListener("htmx:historyRestore", mount);
 
-// --- the clock, while the run is worked on ---
+// --- the clock of an active run ---
 
 let shown = 0;
-// It never goes back: what the server drew a moment ago is older than what is shown.
+// The clock never goes back: the time that the server drew is older than the visible one.
 function tick(seconds) {
   const clock = document.querySelector("#head .clock");
   if (page.dataset.status !== "running" || !clock) return;
@@ -148,7 +148,7 @@ function report(state) {
   const box = byId("connection");
   box.className = `connection ${state}`;
   box.hidden = state === "ended";
-  const words = box.querySelector(".words");
+  const words = box.querySelector(".text-block");
   if (words.textContent !== CONNECTION[state]) words.textContent = CONNECTION[state] || "";
 }
 
@@ -159,7 +159,7 @@ answer(page);
 if (!("complete" in page.dataset)) {
   last = Number(panel.firstElementChild.dataset.last);
   const address = () => {
-    pace.rush(); // before it is said what the page has
+    pace.rush(); // before the server is told what the page has
     return `/ws/runs/${page.dataset.run}/?after=${last}`;
   };
   socket = new Socket(address, (message) => pace.push(message), report);

@@ -1,5 +1,5 @@
-// Tells the tokens of a Python program apart, as far as their colours need it: [class, text] pairs that give the whole
-// text again. The classes are those of Pygments, which code.css colours.
+// Split a Python program into tokens, as far as colours need it: [class, text] pairs that together are the whole text.
+// The classes are those of Pygments, which code.css colours.
 
 const KEYWORDS = new Set("and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case".split(" "));
 const CONSTANTS = new Set(["True", "False", "None"]);
@@ -39,7 +39,7 @@ function kind([word, comment, string, number, name], before) {
   return NAMES.has(word) && !before.endsWith(".") ? "nb" : "";
 }
 
-// The same by lines: a token that goes over several, such as a docstring, is in each of them.
+// The same by lines: a token of several lines, such as a docstring, is in each of them.
 export function lines(text) {
   const rows = [[]];
   for (const [name, words] of tokens(text)) {

@@ -1,7 +1,7 @@
-// Experiments that the server drew as sketches, as high as they will be, with all their words. Their pictures, and the
-// colours of their programs, are put in place when the reader comes near.
-const [AT_FIRST, NEAR] = ["200px 0px", "900px 0px"]; // who reads on wants more ahead than who has come for the answer
-const AGAIN = 5000; // ms after which what did not come is asked for again
+// Experiments that the server drew as sketches, at full height and with all their words. Their pictures, and the
+// colours of their programs, are added when the reader comes near.
+const [AT_FIRST, NEAR] = ["200px 0px", "900px 0px"]; // a reader who scrolls needs more ahead
+const AGAIN = 5000; // ms after which a failed request is repeated
 const PARTS = ".grid, pre.code > code";
 
 export class Sketches {
@@ -23,7 +23,7 @@ export class Sketches {
 
   leave() { this.near.disconnect(); }
 
-  // What is open, chosen or focused in it stays so: only what is missing is replaced.
+  // Only missing parts are replaced, so that open, selected or focused elements stay so.
   async fill(event) {
     const address = event.dataset.whole;
     if (!address) return;

@@ -1,4 +1,4 @@
-// Steering a run: drafts that survive the page, Ctrl+Enter, the dialog of limits, answers that say why not.
+// Steering a run: drafts that survive the page, Ctrl+Enter, the dialog of limits, refusals with their reason.
 
 const byId = (id) => document.getElementById(id);
 const own = (field) => `draft:${field.dataset.keep}`;
@@ -14,7 +14,7 @@ function write(field) {
   } catch { /* kept on this page alone */ }
 }
 
-// What was written here before, or on the run's page and is to go with a fork.
+// A note written here before, or on the run's page for a fork.
 function fill(part) {
   for (const field of part.querySelectorAll("[data-keep]")) if (!field.value) field.value = read(field);
 }
@@ -33,7 +33,7 @@ document.addEventListener("keydown", (event) => {
 
 // --- answers ---
 
-// A refusal is shown where it was asked for, beside what was typed.
+// A refusal is shown beside the form, which keeps its content.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (![409, 422].includes(detail.xhr.status) || !detail.requestConfig.elt.closest(".composer, .limits-form")) return;
   detail.shouldSwap = true;
@@ -62,7 +62,7 @@ document.addEventListener("click", ({ target }) => {
 });
 byId("steer-form")?.addEventListener("htmx:afterSwap", () => { if (!byId("steer").open) byId("steer").showModal(); });
 
-// A fork that was sent takes the note with it.
+// A fork that was sent contains the note.
 document.addEventListener("submit", ({ target }) => {
   if (target.matches(".fork")) for (const field of target.querySelectorAll("[data-keep]")) { try { localStorage.removeItem(own(field)); } catch { /* it was not kept */ } }
 });

@@ -1,10 +1,10 @@
-// The words of a reply under way, with a still cursor after the last: hypotheses as they will stand, and the end of the
-// program in a box of fixed height. Words are text and nothing else.
+// The words of an unfinished reply, with a cursor that does not blink: hypotheses as they will look, and the end of the
+// program in a box of fixed height. Words are only ever inserted as text.
 
-const LINES = 10; // of a program under way
+const LINES = 10; // of an unfinished program
 const TAG = /^\[([A-Z][A-Z 0-9]*)\]:?[ \n]?/m;
 const HYPOTHESIS = /^[-*\s]*Hypothesis[_ ]?(\d+):\s*(.*?)\s*(?:\[(open|supported|refuted)\b:?\s*([^\]]*)\]?)?$/i;
-const HALF = /(^|\n)(\[[A-Z 0-9]*\]?|`{1,2})$/; // the beginning of a tag or of a fence says nothing yet
+const HALF = /(^|\n)(\[[A-Z 0-9]*\]?|`{1,2})$/; // the beginning of a tag or of a fence, not shown yet
 
 export class StreamedReply {
   constructor(section, words) {
@@ -44,7 +44,7 @@ function hypotheses(text) {
   for (const line of text.split("\n").filter((each) => each.trim())) {
     const [, number, words, status, reason] = line.match(HYPOTHESIS) || [null, "", line];
     const item = made("li", "");
-    item.append(made("span", "mono h", number && `H${number}`), made("span", "text", words.replace(/\s*\[\w*$/, "")));
+    item.append(made("span", "mono hypothesis-number", number && `H${number}`), made("span", "text", words.replace(/\s*\[\w*$/, "")));
     if (status) item.append(made("span", `status ${status.toLowerCase()}`, reason ? `${status} · ${reason}` : status));
     list.append(item);
   }
@@ -54,7 +54,7 @@ function hypotheses(text) {
 function program(text) {
   const lines = text.trimEnd().split("\n");
   const head = made("p", "");
-  head.append(made("b", "", "Program"), made("span", "quiet", `${lines.length} line${lines.length > 1 ? "s" : ""}`));
+  head.append(made("b", "", "Program"), made("span", "muted", `${lines.length} line${lines.length > 1 ? "s" : ""}`));
   const box = made("div", "program-box");
   box.append(head, made("pre", "", lines.slice(-LINES).join("\n")));
   return box;

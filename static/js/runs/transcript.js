@@ -1,9 +1,9 @@
-// The transcript: inserts what the server draws, shows the reply under way, fills gaps, keeps the outline in step.
+// The transcript: insert what the server draws, show the unfinished reply, fill gaps, keep the outline in step.
 import { StreamedReply } from "./streamed_reply.js";
 import { Follow } from "./follow.js";
 import { Sketches } from "./sketches.js";
 
-const NEAR = "900px 0px"; // how close to a gap the reader is when it begins to fill
+const NEAR = "900px 0px"; // distance of the reader at which a gap is filled
 const byId = (id) => document.getElementById(id);
 
 export class Transcript {
@@ -26,6 +26,7 @@ export class Transcript {
   }
 
   leave() {
+    // Removes all listeners of this transcript at once.
     this.away.abort();
     this.gaps.disconnect();
     this.sketches.leave();
@@ -33,7 +34,7 @@ export class Transcript {
 
   // --- what the server sends ---
 
-  // The words that say what happened.
+  // The words that describe an event.
   event({ kind, html }) {
     const fresh = this.insert(html);
     if (kind === "reply") this.draft.clear();
@@ -43,10 +44,10 @@ export class Transcript {
     return fresh.dataset.say;
   }
 
-  // An element whose id is on the page already takes the old one's place; an open program stays open.
+  // An element whose id is already on the page replaces the old one; an open program stays open.
   insert(html) {
     const fresh = element(html);
-    if (fresh.querySelector("#end")) byId("end")?.removeAttribute("id");  // of a run that went on after an end
+    if (fresh.querySelector("#end")) byId("end")?.removeAttribute("id");  // of a run that continued after its end
     const old = byId(fresh.id);
     if (!old) { this.events.append(fresh); return fresh; }
     const [program, before] = [fresh, old].map((each) => each.querySelector("details.program"));
@@ -72,6 +73,7 @@ export class Transcript {
 
   // Redraw something above the events without moving the event being read.
   steady(draw) {
+    // A reader of the answer wants to see it change; one below it must not be moved.
     const reads = byId("answer").getBoundingClientRect().bottom < innerHeight / 2;
     this.follow.hold(reads ? this.current() : null, draw);
   }
@@ -89,7 +91,7 @@ export class Transcript {
   progress({ what, done, total }) {
     const line = byId("progress");
     line.hidden = !what;
-    line.querySelector(".what").textContent = what;
+    line.querySelector(".progress-text").textContent = what;
     line.querySelector(".of").textContent = total > 1 ? `${done} of ${total}` : "";
     const bar = line.querySelector("progress");
     if (total > 1) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
@@ -110,7 +112,7 @@ export class Transcript {
     this.sketches.watch();
   }
 
-  // A reader below the gap wants what comes last in it, one above what comes first.
+  // A reader below the gap needs its last events, one above it the first.
   near(seen) {
     for (const gap of new Set(seen.filter((each) => each.isIntersecting).map((each) => each.target.parentElement))) {
       const { top, bottom } = gap.getBoundingClientRect();
@@ -118,8 +120,8 @@ export class Transcript {
     }
   }
 
-  // The event beside the gap on the reader's side stays where it is, whatever is put in. The browser's own anchor would
-  // hold what is topmost, which is the other side of a gap that is in view.
+  // The event beside the gap on the reader's side must not move. The browser's scroll anchoring would keep the topmost
+  // element in place, which is on the other side of a visible gap.
   hold(event) {
     const gap = event.detail.target;
     if (!gap?.matches?.(".gap")) return;
@@ -141,7 +143,7 @@ export class Transcript {
 
   // --- where the reader is ---
 
-  // The last event that begins above the first third of the window. Events stand in order: halving finds it.
+  // The last event that begins above the first third of the window, by binary search: events are in order.
   current() {
     const all = this.events.children;
     let [low, high] = [0, all.length];
@@ -155,21 +157,22 @@ export class Transcript {
   }
 
   spy() {
+    // A frame may have been requested before the page was left.
     if (this.away.signal.aborted || !this.events.isConnected) return;
     const round = this.current()?.dataset.round;
     const outline = byId("outline");
     for (const link of outline.querySelectorAll("a")) {
       const { first, last } = link.dataset;
       const here = round === first || (Number(first) <= Number(round) && Number(round) <= Number(last));
-      link.classList.toggle("here", here);
+      link.classList.toggle("current-round", here);
       if (here) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    if (round !== this.was) this.reveal(outline.querySelector(".here"), outline.parentElement);
+    if (round !== this.was) this.reveal(outline.querySelector(".current-round"), outline.parentElement);
     this.was = round;
   }
 
-  // A long outline scrolls along, and never moves the page.
+  // A long outline scrolls by itself, without moving the page.
   reveal(link, box) {
     if (!link || box.scrollHeight <= box.clientHeight) return;
     const [line, frame] = [link.getBoundingClientRect(), box.getBoundingClientRect()];
@@ -181,6 +184,7 @@ export class Transcript {
     const heads = [...this.events.querySelectorAll(".round-head")];
     const line = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
     const tops = heads.map((head) => head.getBoundingClientRect().top - line);
+    // A few pixels: the head at the top is not the next one.
     const place = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
     heads[place]?.scrollIntoView();
   }

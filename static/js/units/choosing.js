@@ -1,5 +1,5 @@
-// Choosing units of a layer, on its sheet and on its map: by mouse, with Shift from one to another, by Space. What is
-// chosen stays while one turns pages, filters and changes the view, until the tab is closed.
+// Choosing units of a layer, on its sheet and on its map: by mouse, with Shift from one to another, by Space. The
+// choice stays across pages, filters and views until the tab is closed.
 
 const form = document.getElementById("choose");
 const place = document.querySelector("[data-choosing]");
@@ -39,7 +39,7 @@ if (form && place) {
     document.getElementById("chosen-count").textContent = chosen.size.toLocaleString("en");
     document.getElementById("choose-none").hidden = chosen.size === 0;
     document.getElementById("choose-all").hidden = every.every((number) => chosen.has(number));
-    form.classList.toggle("some", chosen.size > 0);
+    form.classList.toggle("has-selection", chosen.size > 0);
     for (const button of form.querySelectorAll(".choose-acts button")) button.disabled = chosen.size === 0;
     form.elements.units.value = write(chosen);
   }
@@ -62,7 +62,7 @@ if (form && place) {
     if (box) return take(box, box.checked, event.shiftKey);
     const cell = event.target.closest("a");
     if (!cell || !event.shiftKey) return undefined;
-    event.preventDefault(); // with Shift a link chooses; plainly it leads on
+    event.preventDefault(); // with Shift, a link chooses instead of opening
     const each = boxes.length ? cell.closest(".tile").querySelector("input") : cell;
     return take(each, true, Boolean(last));
   });
@@ -74,7 +74,7 @@ if (form && place) {
   });
   document.getElementById("choose-all").addEventListener("click", () => choose(every, true));
   document.getElementById("choose-none").addEventListener("click", () => choose([...chosen], false));
-  form.addEventListener("submit", () => { for (const each of boxes) each.disabled = true; }); // all of them stand in `units`
+  form.addEventListener("submit", () => { for (const each of boxes) each.disabled = true; }); // `units` contains all of them
   addEventListener("pageshow", () => { for (const each of boxes) each.disabled = false; recall(); show(); });
   recall();
   show();

@@ -1,4 +1,4 @@
-// A network of units: the square under the pointer is named and can be opened; on a layer's page arrow keys move.
+// A map of units: the square under the pointer is named and can be opened; on a layer's page, arrow keys move.
 
 const cells = document.getElementById("cells");
 
@@ -6,7 +6,7 @@ function tell(words) {
   const hint = document.getElementById("unit-hint");
   hint.dataset.said ??= hint.textContent;
   hint.textContent = words || hint.dataset.said;
-  hint.classList.toggle("told", Boolean(words));
+  hint.classList.toggle("has-text", Boolean(words));
 }
 
 // --- the drawing of a model ---
@@ -20,10 +20,10 @@ function unitAt(sheet, event) {
 }
 
 function mark(sheet, unit) {
-  let under = sheet.querySelector(".under");
+  let under = sheet.querySelector(".hovered");
   if (!under) {
     under = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    under.setAttribute("class", "under");
+    under.setAttribute("class", "hovered");
     sheet.append(under);
   }
   for (const [name, value] of Object.entries({ x: unit.x, y: unit.y, width: unit.pitch, height: unit.pitch })) under.setAttribute(name, value);
@@ -37,20 +37,20 @@ function follow(sheet) {
     const link = event.target.closest("a");
     tell(`${sheet.dataset.layer} / ${link ? link.querySelector("title").textContent : `unit ${unit.number}`}`);
   });
-  sheet.addEventListener("pointerleave", () => { sheet.querySelector(".under")?.remove(); tell(""); });
+  sheet.addEventListener("pointerleave", () => { sheet.querySelector(".hovered")?.remove(); tell(""); });
   sheet.addEventListener("focusin", (event) => tell(`${sheet.dataset.layer} / ${event.target.querySelector("title").textContent}`));
   sheet.addEventListener("focusout", () => tell(""));
   sheet.addEventListener("click", (event) => {
     if (event.target.closest("a")) return;
     const unit = unitAt(sheet, event);
-    // A finger is wider than a square: it opens the layer, where every unit is a link of its size.
+    // A finger is wider than a square: it opens the layer, where every unit is a larger link.
     if (event.pointerType === "touch") location.assign(sheet.dataset.url);
     else if (unit) location.assign(`${sheet.dataset.url}${unit.number}/`);
   });
 }
 
 document.querySelectorAll(".sheet svg").forEach(follow);
-document.addEventListener("htmx:afterSwap", (event) => event.target.querySelectorAll?.(".sheet svg").forEach(follow)); // a map that fills up
+document.addEventListener("htmx:afterSwap", (event) => event.target.querySelectorAll?.(".sheet svg").forEach(follow)); // drawn again
 
 // --- the links of a layer: one stop for the Tab key, arrows within ---
 

@@ -33,7 +33,7 @@ EVALUATION = Recipe(
 
             def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
                 del evaluation
-                done = figures.of_source(items, ONE_SHOT)
+                done = figures.filter_source(items, ONE_SHOT)
                 return EvaluationResult((figures.share_figure("right", "Share right", done, "right"),))
 
 

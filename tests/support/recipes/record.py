@@ -59,7 +59,7 @@ def _keep_bookmark(run: Run, bookmark: record.Bookmarked, _: Rows) -> None:
         from experiments.models import Run
         from experiments.exchange.redaction import redact
         from tests.support.builders import make_run
-        from workers.jobs.console import in_words
+        from workers.jobs.console import format_event
         from workers.record.events import Audience, Bookmarked
 
 
@@ -78,7 +78,7 @@ def _keep_bookmark(run: Run, bookmark: record.Bookmarked, _: Rows) -> None:
                 ((_, html),) = events.render_events(run, shown, audience=audience, pictures=pictures)
                 assert "Odd reds. by a person" in html
                 assert "href" not in html
-            assert "Odd reds." in in_words(event.content, "bookmark")
+            assert "Odd reds." in format_event(event.content, "bookmark")
 
 
         def test_scripts_are_told(as_owner, event):

@@ -216,7 +216,7 @@ def keep(passages: Sequence[tuple[Run, str, int | None, datetime, str]]) -> None
         system = (run.pk, run.model, run.layer, run.unit)
         rows.append((*system, str(kind), 0, anchor, moment, text, normalize(text), key))
     bulk.insert(SearchText, WRITTEN, rows)
-    backend.here().index([(row[-1], row[-2]) for row in rows])
+    backend.get_backend().index([(row[-1], row[-2]) for row in rows])
 
 
 def settle_figures(runs: Sequence[Run]) -> None:

@@ -1,8 +1,6 @@
 """A vision-language model on any server with OpenAI's chat completions: OpenAI, Gemini, Claude, vLLM, Ollama, ….
 
-The reply is streamed. Errors on the way are corrected if possible (see `request`), and never become a reply. Prompt
-tokens, completion tokens and cost are the provider's figures, over all requests for one reply; they are estimated if a
-provider gives none.
+The reply is streamed. Errors on the way are corrected if possible (see `request`), and never become a reply.
 """
 
 from __future__ import annotations
@@ -44,9 +42,11 @@ class OpenAIChat:
 
         Raises BackboneRefused, ContentRefused, BackboneUnavailable, and what `emit` and `load` raise.
         """
+        # Each image once, however often it occurs.
         pictures: dict[str, EncodedImage] = {}
         for key in image_keys(messages):
             pictures[key] = encode_image(load(key))
+            # Encoding takes long for many images, and a person may stop the run meanwhile.
             emit("")
         asking = ReplyRequest(self._provider, self.label, self._policy, self._learnt, messages, pictures)
         return asking.answer(emit, seed)
@@ -61,6 +61,7 @@ def missing(settings: LabSettings, model: str = "") -> str:
             "There is no key for a vision-language model. Set OPENAI_API_KEY, "
             "or OPENAI_BASE_URL to the address of a server of your own, and start again."
         )
+    # Such a key would break the request's header.
     if not (provider.key.isascii() and provider.key.isprintable() and " " not in provider.key):
         return "OPENAI_API_KEY holds a space, a line break or another character that no key has. Copy it again."
     if provider.base_url and not _is_address(provider.base_url):

@@ -27,6 +27,7 @@ class CallDraft:
             if not self._within:
                 found = _BEGINS.search(self._rest)
                 if found is None:
+                    # The name of a field may be cut between two pieces.
                     self._rest = self._rest[-_KEPT:]
                     return shown
                 self._within, self._rest = found[1], self._rest[found.end() :]
@@ -45,4 +46,5 @@ def _decode(text: str) -> str:
         decoded: str = json.loads(f'"{text}"', strict=False)
     except ValueError:  # an escape unknown to JSON
         return text
+    # Half of a surrogate pair is no text; the next piece brings the other half.
     return decoded.encode("utf-8", "replace").decode()

@@ -25,16 +25,15 @@ class CallCollector:
 
     def add(self, delta: Any) -> str:
         """Add the call pieces of a stream's chunk; return what can be shown of the first. Raises TransientError for too
-        many of them.
-
-        A piece continues the latest call of its index, unless it brings an id of its own: some servers number all calls
-        0, and some do not number them.
-        """
+        many."""
         shown = ""
         older = getattr(delta, "function_call", None)
+        # The older field has one call and no index.
         for piece in getattr(delta, "tool_calls", None) or ([{"index": 0, "function": older}] if older else ()):
             function = _field(piece, "function") or {}
             index, name = _field(piece, "index"), str(_field(piece, "id") or "")
+            # A piece continues the latest call of its index, unless it brings an id: some servers number all calls 0,
+            # and some do not number them.
             call = next((each for each in reversed(self._calls) if each["index"] == index), None)
             if call is None or (name and call["id"] and name != call["id"]):
                 if len(self._calls) >= MAX_CALLS:
@@ -44,6 +43,7 @@ class CallCollector:
             call["id"] = call["id"] or name
             call["name"] = call["name"] or str(_field(function, "name") or "")
             words = _field(function, "arguments") or ""
+            # Some servers send the arguments as an object, not as text.
             call["arguments"].append(words if isinstance(words, str) else json.dumps(words))
             self.written += len(call["arguments"][-1])
             shown += self._draft.add(call["arguments"][-1]) if call is self._calls[0] else ""
@@ -53,6 +53,7 @@ class CallCollector:
     def calls(self) -> tuple[FunctionCall, ...]:
         """Return the calls that have arguments, in order."""
         gathered = (FunctionCall(it["name"], "".join(it["arguments"]), it["id"]) for it in self._calls)
+        # A name without arguments is a call that never began.
         return tuple(each for each in gathered if each.arguments.strip())
 
 

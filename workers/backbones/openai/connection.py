@@ -1,8 +1,4 @@
-"""The connection to a provider: one client and one event loop for each reply, so backbones share nothing.
-
-The loop runs only while the caller waits for a chunk. The caller is outside the loop and may use a database there. When
-it stops reading, the request is cancelled, which closes the socket in any state: connecting, waiting, reading.
-"""
+"""The connection to a provider: one client and one event loop for each reply, so backbones share nothing."""
 
 from __future__ import annotations
 
@@ -44,6 +40,7 @@ class Connection:
             verify=_load_certificates(),
             trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host_of(provider)),
         )
+        # Retries are ours: they tell viewers and can be stopped.
         self._client = openai.AsyncOpenAI(
             api_key=provider.key or _NO_KEY, base_url=provider.base_url or OPENAI, max_retries=0, http_client=web
         )
@@ -67,11 +64,15 @@ class Connection:
         arrived: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
         reader = self._loop.create_task(self._read(body, arrived))
         try:
+            # The loop runs only while the caller waits for a chunk: the caller is outside it, and may use a database
+            # there.
             while (chunk := self._loop.run_until_complete(_next(arrived))) is not _END:
                 if isinstance(chunk, Exception):
                     raise chunk
                 yield chunk
         finally:
+            # Closes the socket in any state: connecting, waiting, reading. Otherwise the provider would write on, and
+            # be paid.
             reader.cancel()
             self._loop.run_until_complete(asyncio.wait([reader]))
 
@@ -79,6 +80,7 @@ class Connection:
         try:
             asked = self._client.chat.completions.with_streaming_response.create(**body, stream=True)
             async with asked as answer:
+                # A web page is never a reply, and its text would hide the cause.
                 if answer.headers.get("content-type", "").startswith("text/html"):
                     raise BackboneRefused(
                         f"{host_of(self._provider)} answers with a web page where a reply should be. "
@@ -94,7 +96,8 @@ class Connection:
 
 @cache
 def _load_certificates() -> ssl.SSLContext:
-    """Load the trusted certificates of this machine; reading them takes longer than a request to a nearby server."""
+    """Load the trusted certificates of this machine."""
+    # Cached: reading them takes longer than a request to a nearby server.
     return httpx2.create_ssl_context()
 
 

@@ -27,6 +27,7 @@ class EncodedImage:
 
 def encode_image(image: Image.Image) -> EncodedImage:
     """Encode the image in at most `SIDE` x `SIDE` pixels, as PNG, or as JPEG if that would be large."""
+    # RGB, since JPEG has no transparency.
     small = thumbnail(image.convert("RGB"), SIDE)
     kind, data = "png", encode_png(small)
     if len(data) > MAX_PNG:
@@ -41,12 +42,13 @@ def count_image_tokens(width: int, height: int) -> int:
     touches.
 
     This is how GPT-4o counts at high detail. Others differ: Claude a little more, small OpenAI models 33 times as much.
-    If it matters the provider reports it, and images are left out until the request fits.
     """
+    # Rounded up: a tile that is touched counts as a whole.
     return _IMAGE_TOKENS + _TILE_TOKENS * -(-width // _TILE) * -(-height // _TILE)
 
 
 def count_text_tokens(text: str) -> int:
     """Estimate the tokens of a text: one for four letters, one for each character beyond ASCII."""
+    # Other scripts take about one token a character.
     wide = len(text) - len(text.encode("ascii", "ignore"))
     return wide + -(-(len(text) - wide) // 4)

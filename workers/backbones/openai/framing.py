@@ -1,7 +1,6 @@
 """Read a reply's frame: a stream of events, or one JSON body if a server ignores that a stream was asked for.
 
-Both become chunks of a stream, for a single reader. An error object is raised as the provider's error, whatever the
-HTTP status: some servers and proxies send it with 200.
+Both become chunks of a stream, for a single reader.
 """
 
 from __future__ import annotations
@@ -40,9 +39,11 @@ async def read_chunks(answer: httpx2.Response) -> AsyncIterator[Any]:
             yield _open_body(await _read_whole(head, pieces), answer.request)
             yield DONE
             return
+        # The piece that was read to decide is put back.
         async for event in SSEDecoder().aiter_bytes(_put_before(head, pieces)):
             if event.data.startswith("[DONE]"):
                 yield DONE
+                # Servers may keep the connection open after the mark.
                 return
             if event.data:
                 yield _make_chunk(json.loads(event.data), answer.request)
@@ -71,6 +72,7 @@ def _open_body(body: bytes, request: httpx2.Request) -> Any:
     if isinstance(data, list) and len(data) == 1:  # Gemini wraps its errors like this
         data = data[0]
     for choice in data.get("choices") or () if isinstance(data, dict) else ():
+        # The finished reply has the form of one large piece.
         if isinstance(choice, dict) and "message" in choice:
             choice["delta"] = choice.pop("message")
     return _make_chunk(data, request)
@@ -83,6 +85,7 @@ def _make_chunk(data: Any, request: httpx2.Request) -> Any:
     error = data.get("error")
     if not error and "choices" not in data and any(data.get(name) for name in ("message", "detail")):
         error = data
+    # Whatever the HTTP status: some servers and proxies send an error with 200.
     if error:
         raise openai.APIError("An error stands where a reply should be.", request, body=error)
     return ChatCompletionChunk.construct(**data)

@@ -27,6 +27,7 @@ def read_limit(words: str, sent: int) -> int | None:
     """Return the number of images that a refusal allows; None if it names none below the number sent."""
     for pattern in _STATED:
         for found in re.finditer(pattern, words, re.IGNORECASE):
+            # Other numbers in such a sentence are sizes or counts of what was sent.
             if int(found[1]) < sent:
                 return int(found[1])
     return None

@@ -1,9 +1,4 @@
-"""Choose which images of a conversation are sent, if not all of them may be.
-
-The conversation is processed turn by turn, as it was asked, so a longer one makes the same choices for its beginning,
-which providers keep in their caches. Once the room is full, older images are left out until a good share of it is free:
-then the beginning stays the same for some rounds. Exemplars are left out last, and may keep up to half of the room.
-"""
+"""Choose which images of a conversation are sent, if not all of them may be. Exemplars are left out last."""
 
 from __future__ import annotations
 
@@ -21,11 +16,9 @@ Position = tuple[int, int]
 EXEMPLARS = 0.5
 """Share of the room that exemplars may keep."""
 REFILL = 2 / 3
-"""Share of the room still used after older images were left out. A smaller value keeps caches valid longer, but shows
-fewer images.
-"""
+"""Share of the room still used after older images were left out. A smaller value keeps caches valid longer."""
 MAX_FEW_IMAGES = 16
-"""Up to this limit of images all of the room is used: little of the conversation follows so few images."""
+"""Up to this limit of images all of the room is used."""
 TURN_TOKENS = 4
 
 
@@ -53,7 +46,10 @@ class ImageSelection:
         self._image_tokens = 0
         self._last: dict[str, tuple[int, ImagePart]] = {}
         """The last message with an image, and the image there."""
+        # Turn by turn, as it was asked: a longer conversation then makes the same choices for its beginning, which
+        # providers keep in their caches.
         for number, message in enumerate(messages):
+            # Roles and separators take tokens too.
             self.tokens += TURN_TOKENS + count_text_tokens(message.text) + count_items(message)
             if message.role == "user":
                 self._add(number, message)
@@ -78,15 +74,18 @@ class ImageSelection:
         self.limited |= self._room.images is not None and len(self.shown) > self._room.images
         lasting = self._find_lasting()
         others = [key for key in self._order() if key not in lasting]
+        # More than needed at once, so that the beginning stays the same for some rounds.
         self._give_way([key for key in others if self._last[key][0] < number], self._refill())
         self._give_way([key for key in others if self._last[key][0] == number], 1)
         self._give_way(lasting[::-1], 1)
 
     def _refill(self) -> float:
+        # With so few images there is little left to keep in a cache.
         return 1 if self._room.images is not None and self._room.images <= MAX_FEW_IMAGES else REFILL
 
     def _order(self) -> list[str]:
         """Order the shown images, those to leave out first first: the oldest, then the weakest exemplars."""
+        # By the last message that shows it: an image that came up again is recent.
         oldest = sorted(self.shown, key=lambda key: self._last[key][0])
         exemplars = [key for key in self.shown if self._last[key][1].exemplar]
         return [key for key in oldest if not self._last[key][1].exemplar] + exemplars[::-1]
@@ -97,6 +96,7 @@ class ImageSelection:
         tokens = float(self._room.tokens - self.tokens + self._image_tokens)
         lasting: list[str] = []
         for key in self._order()[::-1]:
+            # Exemplars may keep only a share of the room, so each costs more than itself.
             images, tokens = images - 1 / EXEMPLARS, tokens - self._pictures[key].tokens / EXEMPLARS
             if not self._last[key][1].exemplar or min(images, tokens) < 0:
                 break
@@ -106,6 +106,7 @@ class ImageSelection:
     def _give_way(self, keys: Sequence[str], share: float) -> None:
         """Leave images out, one by one, until those shown take this share of the room. A last one that fits stays."""
         for key in keys:
+            # A single image that fits is worth more than a cache.
             if self._fits(share) or (len(self.shown) == 1 and self._fits(1)):
                 return
             del self.shown[key]

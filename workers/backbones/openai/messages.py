@@ -32,6 +32,7 @@ class ChatMessages:
 
 def image_keys(messages: Sequence[Message]) -> list[str]:
     """List the images of a conversation that can be sent, each once: only a user's."""
+    # Providers refuse images in other roles.
     parts = [part for message in messages if message.role == "user" for part in message.parts]
     return list(dict.fromkeys(part.key for part in parts if isinstance(part, ImagePart)))
 
@@ -45,9 +46,10 @@ def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedIm
 
 
 def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge neighbouring messages of one role: some servers demand that user and assistant alternate."""
+    """Merge neighbouring messages of one role."""
     joined: list[dict[str, Any]] = []
     for message in messages:
+        # Some servers demand that user and assistant alternate.
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1] = {"role": message["role"], "content": _join_contents(joined[-1]["content"], message["content"])}
         else:
@@ -56,7 +58,7 @@ def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]
 
 
 def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Do the same for a server without system messages: their text precedes the user's first words."""
+    """Return the messages for a server without system messages: their text precedes the user's first words."""
     return _merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
@@ -94,7 +96,9 @@ class _Rendering:
                 parts[-1]["text"] += "\n" + rendered["text"]
             else:
                 parts.append(rendered)
+        # Plain text for text alone, which every server takes.
         if all(part["type"] == "text" for part in parts):
+            # One line each: parts are lines of one message.
             words = "\n".join(part["text"] for part in parts)
             return {"role": message.role, "content": words, **read_items(message)}
         return {"role": message.role, "content": parts}

@@ -20,7 +20,7 @@ _CALLS_FUNCTIONS = re.compile(r"gpt-5|o\d")
 """OpenAI's models that are known to prefer function calls to tags."""
 
 
-def wants_functions(provider: Provider, model: str, *, called: bool) -> bool:
+def needs_functions(provider: Provider, model: str, *, called: bool) -> bool:
     """True if functions are offered. `auto`: once the model has called one unasked, and to those known to prefer it."""
     if provider.tools != "auto":
         return provider.tools == "yes"
@@ -28,11 +28,9 @@ def wants_functions(provider: Provider, model: str, *, called: bool) -> bool:
 
 
 def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameter that offers functions, and what in it is optional too: that their schemas are enforced.
-
-    Calls of earlier rounds are sent as the recorded text, not as calls with an id and a result: every provider takes
-    that, also one without functions, and a run may change its provider.
-    """
+    """Return the parameter that offers functions, and what in it is optional too: that their schemas are enforced."""
+    # Calls of earlier rounds are sent as text, not as calls with an id and a result: every provider takes that, and a
+    # run may change its provider.
     if not functions or TOOLS in refused:
         return {}, {}
     strict = {} if STRICT in refused else {STRICT: True}
@@ -48,12 +46,13 @@ def list_parameters(provider: Provider, model: str, messages: Sequence[Message],
     wished = {"reasoning_effort": provider.reasoning_effort}
     if _cache_hint(provider, model) == "key":
         # The beginning of a conversation and its seed are those of one run, and of its forks
+        # Only a beginning that is the same for all rounds finds the same cache.
         beginning = "\n\n".join([model, str(seed), *(each.text for each in messages[:2])])
         wished["prompt_cache_key"] = sha256(beginning.encode("utf-8", "replace")).hexdigest()[:32]
     return {name: value for name, value in wished.items() if value}
 
 
-def dress(
+def adapt_messages(
     messages: list[dict[str, Any]], provider: Provider, model: str, refused: Collection[str]
 ) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
     """Return the messages with the additions that this provider may want, and which of them are optional, by name."""
@@ -64,6 +63,7 @@ def dress(
         optional[SYSTEM_MESSAGE] = ""
     for name in RETURNED_FIELDS:
         if name in refused:
+            # A field that was refused is removed from earlier replies as well.
             messages = [{key: value for key, value in each.items() if key != name} for each in messages]
         elif any(name in each for each in messages):
             optional[name] = ""
@@ -81,6 +81,7 @@ def _cache_hint(provider: Provider, model: str) -> str:
         return provider.cache
     if _is_openai(provider):
         return "key"
+    # By the model's name, since Claude is offered by many hosts.
     return "marks" if re.search(r"(^|[/.])claude", model) else "none"
 
 
@@ -99,11 +100,12 @@ def _set_detail(messages: Sequence[dict[str, Any]], detail: str) -> list[dict[st
 
 
 def _mark(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark the end of the instructions, which all runs share, and of the last turns, where the next request begins to
-    differ and earlier ones did.
-    """
+    """Mark the ends of the parts that a provider should cache."""
+    # The instructions, which all runs share, and the last turns, where the next request begins to differ and earlier
+    # ones did.
     turns = [number for number, each in enumerate(messages) if each["role"] == "user"]
     chosen = {number for number, each in enumerate(messages) if each["role"] == "system"}
+    # The system message takes one of the marks.
     chosen |= set(turns[len(chosen) - MAX_CACHE_MARKS :])
     return [_mark_end(each) if number in chosen else each for number, each in enumerate(messages)]
 

@@ -22,6 +22,7 @@ _FREE = Price(0.0, 0.0)
 def price_of(provider: Provider, model: str) -> Price | None:
     """Return the model's price at this provider; None if unknown. A local server is free, unless a price is set."""
     found = find_price(provider.prices, model)
+    # A price in the settings counts before the address: a private proxy may sell replies.
     return _FREE if found is None and _is_private(provider.base_url) else found
 
 
@@ -31,6 +32,7 @@ def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
     A version of a model costs what the model does, unless the table names the version itself.
     """
     fitting = (name for name in prices if model.startswith(name) and _VERSION.match(model, len(name)))
+    # A version costs what the model does, unless the table names it; the longest name is the closest.
     return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
@@ -49,10 +51,12 @@ def _is_private(base_url: str) -> bool:
 
 def price_usage(price: Price | None, prompt: int, completion: int, cached: int = 0) -> Usage:
     """Price the tokens. `cached` are those of the prompt that the provider had in its cache."""
+    # Some providers count more cached tokens than the prompt has.
     cached = min(cached, prompt)
     if price is None:
         return Usage(prompt, completion, priced=False, cached_tokens=cached)
     price = Price(*price)
+    # Without a price of its own, a cached token costs as much as another.
     cheaper = price.prompt if price.cached is None else price.cached
     cost = ((prompt - cached) * price.prompt + cached * cheaper + completion * price.completion) / _MILLION
     return Usage(prompt, completion, cost, cached_tokens=cached)

@@ -1,7 +1,6 @@
 """The errors that may come instead of a reply, and what a provider's error means.
 
-A setback can be corrected and asked again; what only a person can correct is `BackboneRefused`. A provider's words are
-quoted without the key, wherever it occurs in them.
+A setback can be corrected and asked again; what only a person can correct is `BackboneRefused`.
 """
 
 from __future__ import annotations
@@ -125,6 +124,7 @@ def interpret_error(
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         wait = parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+        # A refused parameter first: its words often name a length or an image too.
         return (
             _read_parameter(status, words, _quote(error, provider), optional)
             or _read_excess(status, words.lower(), _quote(error, provider), images, _TOO_LONG)
@@ -135,16 +135,15 @@ def interpret_error(
 
 
 def redact(text: str, provider: Provider) -> str:
-    """Return the words on one line, shortened, without the key and anything that looks like one.
-
-    Local servers are given a word as their key, such as "none" or "token", which is no secret and may occur in any
-    sentence. Only a key that is long, or no plain word, is removed.
-    """
+    """Return a provider's words on one line, shortened, without the key and anything that looks like one."""
+    # Local servers get a word such as "none" or "token" as their key, which is no secret and may occur in any sentence.
+    # Only a key that is long, or no plain word, is removed.
     key = re.escape(provider.key)
     if len(provider.key) >= MIN_SECRET:
         text = re.sub(key, "[key]", text)
     elif provider.key and not provider.key.isalpha():
         text = re.sub(rf"(?<!\w){key}(?!\w)", "[key]", text)
+    # Other keys too: providers quote the one that they received, often masked.
     text = re.sub(r"\b(sk-|Bearer )[\w*.-]{4,}", "[key]", text)
     text = " ".join(text.split())
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 1] + "…"
@@ -164,6 +163,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
             if re.search(_UNKNOWN_NAME, words, re.IGNORECASE) and not re.search(_BAD_VALUE, words, re.IGNORECASE):
                 return ParameterRefused(name)
             if not limits and name != SYSTEM_MESSAGE:
+                # The value was refused, not the parameter.
                 return ValueRefused(said, name)
         if limits and re.search(OF_THE_REPLY, words, re.IGNORECASE):
             most = read_reply_limit(words, value)
@@ -175,8 +175,9 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
 
 
 def _read_excess(status: int, words: str, said: str, images: int, pattern: str) -> ContextTooLong | None:
-    """True if the words say that the conversation, or its images, are more than the model takes."""
+    """Return the excess if the words say that the conversation, or its images, are more than the model takes."""
     limit = read_limit(words, images)
+    # With no image allowed, fewer images do not help; a model that sees is needed.
     if limit == 0 or status in (401, 402, 403, 404):
         return None
     return ContextTooLong(said, limit) if status == 413 or re.search(pattern, words) else None
@@ -185,11 +186,9 @@ def _read_excess(status: int, words: str, said: str, images: int, pattern: str) 
 def _read_refusal(
     status: int, words: str, error: openai.APIError, provider: Provider, model: str, images: int
 ) -> BackboneRefused | ContextTooLong | None:
-    """Return what only a person can correct, unless fewer images may help.
-
-    The order matters: some providers answer 400 or 429 for want of credit.
-    """
+    """Return what only a person can correct, unless fewer images may help."""
     where, said = host_of(provider), _quote(error, provider)
+    # Lack of credit first: some providers answer 400 or 429 for it.
     if status == 402 or re.search(_NO_CREDIT, words):
         return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
     if status == 401 or (status == 400 and re.search(_BAD_KEY, words)):
@@ -212,6 +211,7 @@ def _read_refusal(
             f"{where} sends us elsewhere ({redact(place, provider)}), and the key goes nowhere but to the address that "
             "was set. Set OPENAI_BASE_URL to the one that answers."
         )
+    # Last: the words are vague, and halving the images costs a request.
     if status in (400, 422) and images > 1 and (excess := _read_excess(status, words, said, images, _PERHAPS_TOO_MUCH)):
         return excess
     if 400 <= status < 500 and status not in _RETRIED:
@@ -253,6 +253,7 @@ def _words(error: openai.APIError) -> str:
     if error.body is None:
         return ""
     text = _message(error.body)
+    # A web page of a proxy says nothing about the request.
     return "" if text.lstrip()[:1] == "<" else text
 
 

@@ -1,7 +1,5 @@
-"""Separate what a model thought from what it replied: reasoning models write both, in different forms.
-
-Some providers take thoughts back, with the reply that they belong to. They are opaque: nothing here reads them.
-"""
+"""Separate what a model thought from what it replied. Some providers take thoughts back with the reply; nothing here
+reads those."""
 
 from __future__ import annotations
 
@@ -27,16 +25,13 @@ MAX_ITEM_CHARS = 64_000
 RETURNED_SHARE = 0.25
 """Share of the context window that thoughts may take."""
 _STEP = 4
-"""Number of replies that lose their thoughts at once when these take more, so that caches stay valid for some
-rounds.
-"""
+"""Number of replies that lose their thoughts at once when these take more, so that caches stay valid."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
     """Split a text so far into thought and reply.
 
-    The thought precedes the reply, between its marks. Some servers drop the first mark; the second is then on a line of
-    its own.
+    The thought precedes the reply, between its marks.
     """
     begun = text.lstrip()
     if begun.startswith(OPENS):
@@ -44,6 +39,7 @@ def split_thought(text: str) -> tuple[str, str]:
         return thought.strip(), reply.lstrip()
     if begun and OPENS.startswith(begun):  # an incomplete mark
         return "", ""
+    # Some servers drop the first mark; the second is then alone on its line.
     if CLOSES in text and (end := _CLOSING_LINE.search(text)) and OPENS not in text[: end.start()]:
         return text[: end.start()].strip(), text[end.end() :].lstrip()
     return "", text
@@ -58,6 +54,7 @@ def separate_thought(delta: Any) -> str:
 def split_content(content: Any) -> tuple[str, Any]:
     """Return thought and words of a piece whose content is a list of both, as Mistral sends them."""
     if not isinstance(content, list):
+        # Words come as text, from some servers as a list of parts.
         return "", content or ""
     thought = "".join(_text(part.get("thinking")) for part in content if part.get("type") == "thinking")
     return thought, "".join(_text(part) for part in content if part.get("type") == "text")
@@ -87,7 +84,8 @@ class ReasoningCollector:
                 self._add_item(item)
 
     def _add_item(self, item: dict[str, Any]) -> None:
-        """Add an item, or extend the last one: texts and summaries come in pieces, signed at their end."""
+        """Add an item, or extend the last one."""
+        # Texts and summaries come in pieces, and are signed at their end.
         last = self.details[-1] if self.details else {}
         words = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(item.get("type")))
         same = all(last.get(name) == item.get(name) for name in ("type", "index"))
@@ -100,11 +98,12 @@ class ReasoningCollector:
     def items(self, provider: Provider, model: str, thought: str) -> ReasoningItems | None:
         """Return what is kept with the reply; None if the provider takes nothing back, or there is too much."""
         fields: dict[str, Any] = {}
-        if _takes_back(provider) and self.details:
+        if _accepts_reasoning(provider) and self.details:
             fields = {"reasoning_details": self.details}
         elif provider.return_reasoning == "yes" and self.content and thought:
             fields = {"reasoning_content": thought}
         stored = json.dumps(fields)
+        # Dropped whole: half of the thoughts would be refused.
         return ReasoningItems(host_of(provider), model, stored) if fields and len(stored) <= MAX_ITEM_CHARS else None
 
 
@@ -113,8 +112,10 @@ def keep_returnable(messages: Sequence[Message], provider: Provider, model: str)
     room, kept = int(provider.context_tokens * RETURNED_SHARE), list[int]()
     own = [number for number, each in enumerate(messages) if _is_own(each, provider, model)]
     for place in reversed(range(len(own))):
+        # From the latest back: recent thoughts matter most.
         room -= count_items(messages[own[place]])
         if room < 0:
+            # In steps, so that the conversation's beginning stays the same for some rounds.
             kept = own[place + 1 + -(place + 1) % _STEP :]
             break
     else:
@@ -128,7 +129,8 @@ def count_items(message: Message) -> int:
 
 
 def read_items(message: Message) -> dict[str, Any]:
-    """Return the fields of a chat message; none if the record, which may come from a file, holds something else."""
+    """Return the fields of a chat message that carry thoughts back."""
+    # The record may come from a file, and hold something else.
     try:
         found = json.loads(message.reasoning_items.fields) if message.reasoning_items else {}
     except (ValueError, RecursionError):
@@ -136,13 +138,13 @@ def read_items(message: Message) -> dict[str, Any]:
     return {name: found[name] for name in RETURNED_FIELDS if name in found} if isinstance(found, dict) else {}
 
 
-def _takes_back(provider: Provider) -> bool:
+def _accepts_reasoning(provider: Provider) -> bool:
     at_openrouter = re.fullmatch(r"(.+\.)?openrouter\.ai(:\d+)?", host_of(provider))
     return provider.return_reasoning == "yes" or (provider.return_reasoning == "auto" and bool(at_openrouter))
 
 
 def _is_own(message: Message, provider: Provider, model: str) -> bool:
     items = message.reasoning_items
-    if items is None or not _takes_back(provider):
+    if items is None or not _accepts_reasoning(provider):
         return False
     return (items.host, items.model) == (host_of(provider), model)

@@ -13,7 +13,7 @@ from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
 from workers.backbones.openai.image_limits import explain_captions, find_limit
 from workers.backbones.openai.image_selection import Room
 from workers.backbones.openai.messages import ChatMessages, build_messages
-from workers.backbones.openai.options import dress, list_parameters, offer, wants_functions
+from workers.backbones.openai.options import adapt_messages, list_parameters, needs_functions, offer
 from workers.backbones.openai.provider_errors import (
     ContextTooLong,
     ParameterRefused,
@@ -74,11 +74,13 @@ class ReplyRequest:
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
         """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
         self.messages, self.pictures = keep_returnable(messages, provider, model), pictures
+        # A quarter of a small window, or the conversation would have no room.
         self.room = min(MAX_REPLY, provider.context_tokens // 4)
+        # The lowest of what is known: it is certainly taken.
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
         self.said = self._build()
-        wanted = bool(messages) and wants_functions(provider, model, called=learnt.calls)
+        wanted = bool(messages) and needs_functions(provider, model, called=learnt.calls)
         self.functions = messages[-1].functions if wanted else ()
         self.offered = False
         """True if the latest request offered them."""
@@ -109,6 +111,7 @@ class ReplyRequest:
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
                         return self._finish(heard)
+                    # Viewers must not keep a reply that is asked for again.
                     if heard.is_shown:
                         emit(None)
                     self._adapt(setback, heard, emit)
@@ -122,6 +125,7 @@ class ReplyRequest:
 
     def _finish(self, heard: ReplyStream) -> Reply:
         """Finish the reply. What was learnt on the way is confirmed by now."""
+        # A limit found by halving is of this conversation alone.
         if self.image_limit and self.image_limit.stated:
             self.learnt.images = self.image_limit
         calls = heard.called.calls()
@@ -147,6 +151,7 @@ class ReplyRequest:
         self.offered = bool(tools)
         # Optional parameters, without those that this provider does not take.
         wished: dict[str, Any] = tools | {
+            # Another seed for each attempt, or the same failure may come back.
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
@@ -156,7 +161,7 @@ class ReplyRequest:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
         wished |= list_parameters(self.provider, self.model, self.messages, seed)
         optional = {name: value for name, value in wished.items() if name not in refused}
-        said, within = dress(self.said.messages, self.provider, self.model, refused)
+        said, within = adapt_messages(self.said.messages, self.provider, self.model, refused)
         body = {"model": self.model, "messages": said, **optional}
         try:
             with closing(self._translate(line.chunks(body), {**enforced, **optional, **within})) as chunks:
@@ -171,6 +176,7 @@ class ReplyRequest:
                 price = pricing.price_of(self.provider, self.model)
                 self.spent += pricing.price_usage(price, prompt, completion, heard.cached_tokens)
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+        # A reply that calls a function may have no words, so it is no repetition.
         repeated = heard.reply.strip() == before and not heard.called.calls()
         return ReplyRepeated() if repeated and not self.insisted else None
 
@@ -201,6 +207,7 @@ class ReplyRequest:
         elif self.limit:
             raise self._endless()
         else:
+            # At least twice what was written, or the next one is cut again.
             self.limit = max(self.room, 2 * self.written)
             words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
             self.provider_errors.append(words)
@@ -212,10 +219,12 @@ class ReplyRequest:
             self.omitted.add(setback.name)
             if setback.name in self.learnt.refused:
                 self.unwanted.add(setback.name)
+            # A value may be refused for this conversation alone; only a second refusal is taken for the parameter.
             self.learnt.refused.add(setback.name)
             self.provider_errors.append(f"{where} refused {setback.name!r}{setback}: asked again without it.")
             return
         self.crowded = setback.crowded
+        # Without a figure, halving finds a size that is taken within a few requests.
         most = self.limit // 2 if setback.most is None else setback.most
         if most > self.written:
             refused, self.limit = self.limit, most
@@ -230,11 +239,12 @@ class ReplyRequest:
         """Leave images out to make room for the reply, whose length is left to the provider again."""
         if not self.said.images:
             raise self._endless()
+        # 0 leaves the length to the provider.
         self.limit = 0
         self._show_fewer(f"{host_of(self.provider)} has too little room for the reply beside {self._images()}")
 
     def _show_fewer(self, why: str, images: int | None = None) -> None:
-        """Ask with as many images as the provider says, or with half; with none only once a single one was refused."""
+        """Ask with as many images as the provider says, or with half."""
         if not self.said.images:
             raise self._wordy()
         most = self.said.images // 2 if images is None else images
@@ -247,11 +257,13 @@ class ReplyRequest:
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
+        # Enough attempts: the run then waits for a person.
         if self.failures >= attempts:
             raise BackboneUnavailable(
                 f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
                 "Try again later, or check that OPENAI_BASE_URL is right and its server is well."
             )
+        # A provider that asks for a longer pause than we wait is better retried later, by a person.
         seconds = self.policy.pause(self.failures, fault.wait)
         if seconds > self.policy.longest:
             raise BackboneUnavailable(

@@ -35,19 +35,16 @@ class RetryPolicy:
     connect: float = 20.0
 
     def pause(self, failures: int, wanted: float | None) -> float:
-        """Return how long to wait after this many failures; as long as the provider asks, if it does.
-
-        Otherwise exponential, with jitter: rejected clients come back one by one.
-        """
+        """Return how long to wait after this many failures; as long as the provider asks, if it does."""
         if wanted is not None:
             return wanted
+        # Exponential, with jitter: rejected clients then come back one by one.
+        # 2 ** 30 is far beyond any pause, and larger powers overflow.
         return min(self.most, self.first * 2 ** min(failures - 1, 30)) * random.uniform(0.5, 1.0)
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a
-    date.
-    """
+    """Return the seconds that a response asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
     millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     if millis is not None:
         return millis / 1000
@@ -58,6 +55,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         then = parsedate_to_datetime(value)
     except ValueError:
         return None
+    # A date without a zone is in UTC.
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     return max(0.0, (then - datetime.now(UTC)).total_seconds())
 
@@ -66,6 +64,7 @@ def wait(seconds: float, emit: Emit) -> None:
     """Sleep. Raises what `emit` raises, soon after it does."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
+        # In short naps, because `emit` raises once a person has stopped the run.
         emit("")
         time.sleep(min(left, PULSE))
     emit("")
@@ -76,4 +75,5 @@ def _number(text: str | None) -> float | None:
         value = float(text or "")
     except ValueError:
         return None
+    # Infinite or negative values would stop the run or skip the pause.
     return value if math.isfinite(value) and value >= 0 else None

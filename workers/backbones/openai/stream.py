@@ -64,11 +64,13 @@ class ReplyStream:
         for chunk in self._until_broken(chunks):
             if chunk is not None:
                 last = time.monotonic()
+            # An empty piece as well, so that `emit` can raise during silence.
             for piece in self._take(chunk) if chunk is not None else ("",):
                 emit(piece)
             silent = time.monotonic() - last
             if aside := self._aside(silent, policy):
                 emit(aside)
+            # The usage may come after the end of the reply; it is not worth a long wait.
             if self.finish and silent > policy.afterwards:
                 break
             if silent > policy.silence:
@@ -96,6 +98,7 @@ class ReplyStream:
             self._told = 0  # so that the next words are reported at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
         written = self._count()
+        # Counting the words of a thought each time would take ever longer.
         if self.is_shown or written < self._told * _MORE:
             return None
         self._told = written
@@ -109,6 +112,7 @@ class ReplyStream:
         try:
             yield from chunks
         except Exception:
+            # The reply is complete, so what breaks after it does no harm.
             if not self.finish:
                 raise
 
@@ -124,11 +128,13 @@ class ReplyStream:
                     max(0, int(getattr(chunk.usage, f"{name}_tokens") or 0))
                     for name in ("prompt", "completion", "total")
                 )
+                # Some leave thoughts out of the completion, but not of the total.
                 self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
                 self.cached_tokens = _read_cached_tokens(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
+            # Later chunks, such as one with the usage, name no reason.
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
@@ -158,6 +164,7 @@ class ReplyStream:
                 raise TransientError(f"did not end its reply within {MAX_CHARS:,} characters")
 
     def _judge(self) -> None:
+        # First: a filtered reply is not merely cut.
         if re.match(r"content_filter|safety", str(self.finish).lower()):
             raise ContentRefused(f"The content filter of the provider stopped the reply. {REWORD}")
         if not self.finish:
@@ -166,6 +173,7 @@ class ReplyStream:
             raise ReplyTruncated
         if self.finish == "error":
             raise TransientError("failed in the middle of a reply")
+        # A refusal beside an answer is only a remark.
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip() and not self.called.calls():

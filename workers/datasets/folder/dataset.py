@@ -1,9 +1,8 @@
 """A folder of images as a dataset: every file in it, at any depth, in the order of their paths.
 
 "folder:PATH" reads what lies in the folder, or in the cache of the hub that it is part of. "links:PATH" also follows
-links out of it, which a user with the right to add datasets allows for this one. Nothing in the folder is trusted: the
-target of a path and the content of a file are checked when it is read. A file that is not an image, or a duplicate,
-keeps its position and is a `BrokenImage`. Loaded through the registry.
+links out of it, which a user with the right to add datasets allows for this one. A file that is not an image, or a
+duplicate, keeps its position and is a `BrokenImage`. Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -26,19 +25,19 @@ BUNDLES = (b".tar", b".parquet", b".arrow", b".zip", b".tar.gz", b".tgz", b".tfr
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
-    """Says so if there is no such folder."""
+    """Return a message if there is no such folder; "" otherwise."""
     if Path(os.path.expanduser(path)).is_dir():
         return ""
     return f"There is no folder {path!r}. Name one that holds images and that the worker may read."
 
 
 def load(settings: LabSettings, path: str) -> ImageFolder:
-    """The dataset "folder:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    """Return the dataset "folder:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
     return _open_folder(settings, path, follows=False)
 
 
 def load_linked(settings: LabSettings, path: str) -> ImageFolder:
-    """The dataset "links:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    """Return the dataset "links:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
     return _open_folder(settings, path, follows=True)
 
 
@@ -57,8 +56,9 @@ class ImageFolder:
         """Its name for people if it is in the hub's cache: its path ends in a revision."""
         self.name = self.title or root.name or "root"
         self._follows = follows
-        self._reach = _reach(self._root, follows)
+        self._reach = _get_reach(self._root, follows)
         self._limit = settings.dataset_images
+        # A hash, since paths may be longer than a file name, and hold any byte.
         digest = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:16]
         kept = f"{'links' if follows else 'folder'}-{digest}.npz"
         self._kept = settings.state / "datasets" / kept
@@ -67,17 +67,18 @@ class ImageFolder:
 
     @property
     def revision(self) -> str:
-        """Names paths, sizes and times of all files, and the limit if it leaves some out."""
+        """Hash of paths, sizes and times of all files, and the limit if it leaves some out."""
         listing = self._listing()
+        # Another limit leaves out other files, so it is another dataset.
         return listing.digest if len(self) == len(listing) else f"{listing.digest}-{len(self)}"
 
     def __len__(self) -> int:
-        """Files, whether they are images or not."""
+        """Return the number of files, whether they are images or not."""
         found = len(self._listing())
         return min(self._limit or found, found)
 
     def __getitem__(self, index: int) -> Picture:
-        """The image at a position, reduced as `decoding.decode_file` says.
+        """Return the image at a position, reduced as `decoding.decode_file` says.
 
         Raises BrokenImage, naming the file and the reason; IndexError; MissingPart if the folder is gone.
         """
@@ -87,11 +88,13 @@ class ImageFolder:
         if (same := int(listing.first[index])) != index:
             raise BrokenImage(f"{self.source(index)}: it is the same file as {self.source(same)}.")
         try:
+            # Checked when it is read: the target of a path may have changed since the folder was listed.
             with self._reach.open(listing.path(index)) as file:
                 return Picture(decode_file(file))
         except BrokenImage as error:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
         except OSError as error:
+            # The whole folder may be gone, such as a drive that was unmounted.
             if not self._root.is_dir():
                 raise MissingPart(f"The folder {str(self._root)!r} is no longer there. Bring it back.") from error
             raise BrokenImage(f"{self.source(index)}: it cannot be read ({error.strerror}).") from error
@@ -125,8 +128,9 @@ class ImageFolder:
         return ""
 
     def source(self, index: int) -> str:
-        """The file's path within the folder, fit to be shown."""
+        """Return the file's path within the folder, fit to be shown."""
         path = os.fsdecode(self._listing().path(index)) or "."
+        # The name of a file may hold control characters, or bytes that are no text.
         return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in path)
 
     def list_files(self, progress: Progress = no_progress) -> None:
@@ -135,6 +139,7 @@ class ImageFolder:
 
     def _listing(self, progress: Progress = no_progress) -> FileList:
         with self._lock:
+            # Listed once in a process, so that positions keep their meaning.
             if self._known is None:
                 kept = FileList.read(self._kept)
                 if kept is None or not kept.is_current(self._root):
@@ -144,7 +149,8 @@ class ImageFolder:
             return self._known
 
 
-def _reach(root: Path, follows: bool) -> Reach:
+def _get_reach(root: Path, follows: bool) -> Reach:
     """Return where files may lie: in the folder and in the blobs of the cache that it is part of, or anywhere."""
+    # Files of a snapshot are links into the blobs of the cache.
     homes = (Path("/"),) if follows else (root, hub_cache.find_blobs(root) or root)
     return Reach(os.fsencode(root), tuple(map(os.fsencode, homes)))

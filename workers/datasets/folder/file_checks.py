@@ -37,14 +37,14 @@ class Reach:
     homes: tuple[bytes, ...]
 
     def open(self, path: bytes) -> IO[bytes]:
-        """Open the file, if it is a regular one in a permitted folder. Never waits, as it would for a pipe.
-
-        Raises BrokenImage, OSError.
-        """
+        """Open the file, if it is a regular one in a permitted folder. Raises BrokenImage, OSError."""
+        # The real path, since a link in the middle of a path leads out as well as one at its end.
         real = os.path.realpath(os.path.join(self.root, path))
         if not any(os.path.commonpath([home, real]) == home for home in self.homes):
             raise BrokenImage("it is a link that leads out of the folder, and this dataset does not follow such links")
+        # Without waiting, as opening a pipe would until someone writes to it.
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Of the open file, which cannot be exchanged any more.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_BYTES:
             os.close(descriptor)
@@ -56,14 +56,18 @@ def look_at_files(
     reach: Reach, paths: Sequence[bytes], report: Callable[[int], None]
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Return which files are images by their headers, (n,), and the position of the first file with the same bytes,
-    (n,): its own if there is none before it. `report` gets the number of files done; its exceptions pass through.
+    (n,).
+
+    `report` gets the number of files done; its exceptions pass through.
     """
+    # 1. Size and edges distinguish most files, without reading them whole.
     marks: list[bytes] = []
     first = np.arange(len(paths), dtype=np.int64)
     with ThreadPoolExecutor(_THREADS, "look") as threads:
         for start in range(0, len(paths), _TOGETHER):
             report(start)
             marks += threads.map(lambda path: _mark(reach, path), paths[start : start + _TOGETHER])
+        # 2. Read whole only those whose marks agree.
         often = Counter(marks)
         alike = [at for at, mark in enumerate(marks) if mark and often[mark] > 1]
         known: dict[bytes, int] = {}
@@ -76,14 +80,14 @@ def look_at_files(
 
 
 def _mark(reach: Reach, path: bytes) -> bytes:
-    """Return what distinguishes most images: a digest of a file's size and edges; empty if it is no image by its
-    header.
-    """
+    """Return a digest of a file's size and edges; empty if it is no image by its header."""
     try:
         with reach.open(path) as file:
             check_file(file)
+            # The size alone tells most files apart.
             size = file.seek(0, os.SEEK_END)
             digest = hashlib.blake2b(size.to_bytes(8, "big"), digest_size=16)
+            # Both edges, since formats begin alike.
             for start in (0, max(0, size - _EDGE)):
                 file.seek(start)
                 digest.update(file.read(_EDGE))
@@ -93,10 +97,11 @@ def _mark(reach: Reach, path: bytes) -> bytes:
 
 
 def _digest(reach: Reach, path: bytes) -> bytes:
-    """SHA-256 of the whole file; empty if it has become unreadable."""
+    """Return the SHA-256 of the whole file; empty if it has become unreadable."""
     try:
         digest = hashlib.sha256()
         with reach.open(path) as file:
+            # In parts: a file may have a gigabyte.
             while part := file.read(_PART):
                 digest.update(part)
         return digest.digest()

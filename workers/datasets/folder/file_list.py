@@ -39,30 +39,31 @@ class FileList:
     stamps: NDArray[np.int64]
     """(files, 2): bytes, and time of the last change in ns."""
     images: NDArray[np.bool_]
-    """(files,): whether it is an image by its header."""
+    """(files,): True for an image, by its header."""
     first: NDArray[np.int64]
     """(files,): the first image with the same bytes; its own position where there is none before it."""
     folders: NDArray[np.uint8]
     """Bytes of the paths of the folders, each with a NUL after it."""
     folder_times: NDArray[np.int64]
     follows: NDArray[np.bool_]
-    """(1,): whether stamps are those of what links lead to."""
+    """(1,): True if stamps are those of what links lead to."""
 
     def __len__(self) -> int:
         return len(self.ends)
 
     def path(self, index: int) -> bytes:
-        """Relative to the folder."""
+        """Return the path relative to the folder."""
         return self.paths[self.ends[index - 1] if index else 0 : self.ends[index]].tobytes()
 
     def count_images(self, limit: int) -> int:
-        """Images among the first `limit` files, each once."""
+        """Return images among the first `limit` files, each once."""
         there = self.images[:limit] & (self.first[:limit] == np.arange(min(limit, len(self))))
         return int(np.count_nonzero(there))
 
     @cached_property
     def digest(self) -> str:
         """Hash of the files, and of which are left out as duplicates: none in most folders."""
+        # Only the exceptions are hashed, so that lists without duplicates keep one digest.
         repeated = np.flatnonzero(self.first != np.arange(len(self)))
         digest = hashlib.sha256()
         for array in (self.paths, self.ends, self.stamps, repeated):
@@ -73,10 +74,12 @@ class FileList:
         """True if no folder, and none of the first `LOOKED_AT` files, has changed since."""
         top, follows = os.fsencode(root), bool(self.follows[0])
         try:
+            # The last one ends in a NUL, too.
             folders = self.folders.tobytes().split(b"\0")[:-1]
             times = [os.stat(os.path.join(top, folder)).st_mtime_ns for folder in folders]
             files = (os.path.join(top, self.path(at)) for at in range(min(len(self), LOOKED_AT)))
             stamps = [_stamp(path, follows) for path in files]
+        # A file or folder that is gone is a change.
         except OSError:
             return False
         return times == self.folder_times.tolist() and stamps == self.stamps[:LOOKED_AT].tolist()
@@ -90,9 +93,11 @@ class FileList:
         found: list[tuple[bytes, list[int]]] = []
         walk = _Walk(os.fsencode(root), follows)
         for entry in walk.files():
+            # A long walk can be stopped by a person.
             if len(found) % _OFTEN == 0:
                 progress(f"Listing the files of {root.name}, {len(found):,} so far", 0, 1)
             found.append(entry)
+        # The order of a folder's entries differs between disks.
         found.sort()
         paths, stamps = [path for path, _ in found], [stamp for _, stamp in found]
 
@@ -112,13 +117,13 @@ class FileList:
         )
 
     def write(self, path: Path) -> None:
-        """Write the list in one step. If that fails it is made again next time."""
+        """Write the list. If that fails it is made again next time."""
         with suppress(OSError), atomic_write(path) as file:
             np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def read(cls, path: Path) -> FileList | None:
-        """The list that was kept; None if there is none or it is damaged."""
+        """Return the list that was kept; None if there is none or it is damaged."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 return cls(**{each.name: saved[each.name] for each in fields(cls)})
@@ -137,7 +142,8 @@ class _Walk:
         """Path of each folder that was met -> time of its last change in ns."""
 
     def files(self) -> Iterator[tuple[bytes, list[int]]]:
-        """Path and stamp of every file, and of every folder that cannot be read; a folder under its shortest path."""
+        """Yield path and stamp of every file, and of every folder that cannot be read."""
+        # Breadth first, so that a folder with several paths is listed under its shortest.
         waiting = deque([b""])
         while waiting:
             folder = waiting.popleft()
@@ -145,21 +151,23 @@ class _Walk:
                 if not self._enter(folder):
                     continue
                 entries = sorted(os.scandir(os.path.join(self._root, folder)), key=lambda entry: entry.name)
+            # Listed like a file, so that people are told of it.
             except OSError:
                 yield folder, [0, 0]
                 continue
             for entry in entries:
                 if entry.name.startswith(b"."):
                     continue
-                if _leads_to_folder(entry, self._follows):
+                if _is_link_to_folder(entry, self._follows):
                     waiting.append(os.path.join(folder, entry.name))
                 else:
                     with suppress(FileNotFoundError):  # gone meanwhile
                         yield os.path.join(folder, entry.name), _stamp(entry.path, self._follows)
 
     def _enter(self, folder: bytes) -> bool:
-        """Whether a folder was not met before, under another path. Raises OSError."""
+        """True if a folder was not met before, under another path. Raises OSError."""
         status = os.stat(os.path.join(self._root, folder))
+        # By device and number, which end a circle of links too.
         place = (status.st_dev, status.st_ino)
         if place in self._seen:
             return False
@@ -168,7 +176,7 @@ class _Walk:
         return True
 
 
-def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
+def _is_link_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
     """True for a folder, or a link to one that is followed; False for a link that leads to itself."""
     try:
         return entry.is_dir(follow_symlinks=follows)
@@ -177,10 +185,12 @@ def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
 
 
 def _stamp(path: bytes, follows: bool) -> list[int]:
-    """Bytes and time of a file, or of the link itself: also of one that leads nowhere. Raises OSError."""
+    """Return bytes and time of a file, or of the link itself. Raises OSError."""
     status = os.lstat(path)
     if follows:
         with suppress(OSError):
+            # Of what the link leads to, so that a change there is noticed; a link that leads nowhere keeps its own
+            # stamp.
             status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 

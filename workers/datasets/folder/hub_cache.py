@@ -16,30 +16,33 @@ _MAIN = "main"
 
 def find_snapshot(folder: Path) -> Path:
     """Return a repository's snapshot: that of its branch main, else the newest. Any other folder is returned as it
-    is.
-    """
+    is."""
     snapshots = folder / "snapshots"
     if not _is_repository(folder) or not snapshots.is_dir():
         return folder
     with suppress(OSError, ValueError):
         named = snapshots / (folder / "refs" / _MAIN).read_text().strip()
+        # The file may hold anything, such as a path that leads out of the snapshots.
         if named.parent == snapshots and named.is_dir():
             return named
     there = [each for each in snapshots.iterdir() if each.is_dir()]
+    # By name where two were written at the same time, so that the choice is stable.
     return max(there, key=lambda each: (each.stat().st_mtime_ns, each.name), default=folder)
 
 
 def find_blobs(folder: Path) -> Path | None:
-    """Where the files of a snapshot, or of a folder in one, lie; None for a folder that is in no snapshot."""
+    """Return where the files of a snapshot, or of a folder in one, lie; None for a folder that is in no snapshot."""
     found = _find_repository(folder)
     return found / "blobs" if found else None
 
 
 def repository_name(folder: Path) -> str:
-    """OWNER/NAME of a snapshot, with the folder in it if it is one; "" for a folder that is in no snapshot."""
+    """Return OWNER/NAME of a snapshot, with the folder in it if there is one; "" for a folder that is in no
+    snapshot."""
     found = _find_repository(folder)
     if not found:
         return ""
+    # The first two parts are `snapshots` and the revision.
     inside = folder.relative_to(found).parts[2:]
     return "/".join((*found.name.split("--")[1:], *inside))
 

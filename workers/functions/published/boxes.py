@@ -58,11 +58,13 @@ class PublishedNumbers:
         """Return f of each input, -1e6 … 1e6: NaN where it raises or gives no real number, infinity where that is too
         large. Raises ToolMisuse where the code does not come to an end."""
         numbers = check_numbers(inputs)
+        # 32 bits: numpy's seed has no more
         return self._answer(numbers, seed_noise(self.key, number, numbers).getrandbits(32))
 
     def evaluate(self, inputs: Sequence[float]) -> list[float]:
         """Return what `call` answers without noise; in a corrupted interval that is the interval's mean."""
         numbers = check_numbers(inputs)
+        # The scored points are asked for again and again, and each call starts the sandbox
         return list(self._scored) if tuple(numbers) == SCORED_POINTS else self._answer(numbers, None)
 
     def draw_held_out(self) -> list[float]:
@@ -79,6 +81,7 @@ class PublishedNumbers:
         return self._answer(SCORED_POINTS, None)
 
     def _answer(self, numbers: Sequence[float], seed: int | None) -> list[float]:
+        # Its weights are our own code after `write_network_code`, so the sandbox is not needed
         if self.truth.variant == "approximated":
             return [compute(self._network, x) for x in numbers]
         return _run(self.runner, numbers, "number", seed)
@@ -106,6 +109,7 @@ class PublishedStrings:
 
     def evaluate(self, inputs: Sequence[str]) -> list[str]:
         """Return what `call` returns; the inputs of the published tests may hold any characters."""
+        # Published tests may hold characters that an agent's inputs may not: they are not checked again
         known = self._scored
         others = [text for text in inputs if text not in known]
         known = known | dict(zip(others, self._answer(check_strings(others)), strict=True)) if others else known
@@ -119,20 +123,22 @@ class PublishedStrings:
         """Return 10 other inputs of the published unit tests."""
         right = {given for given, _ in self.list_executions()}
         others = (text for given, _ in self.tests.test_vec for text in given)
+        # Only hints that an agent could give as inputs itself
         return [text for text in dict.fromkeys(others) if text not in right and _is_allowed(text)][:_HINTS]
 
     def draw_triplets(self) -> list[Triplet]:
         """Return the choices of the published unit tests, the options in their order."""
         tests = zip(self.tests.test_vec, self.tests.correct_inx, strict=True)
+        # Published options count from 1, ours from 0
         return [Triplet(_write_pairs(given, said), right - 1) for (given, said), right in tests]
 
     def list_executions(self) -> list[tuple[str, str]]:
-        """The right input of each test with its output, as published."""
+        """Return the right input of each test with its output, as published."""
         pairs = zip(self.tests.test_vec, self.tests.correct_inx, strict=True)
         return [(given[right - 1], said[right - 1]) for (given, said), right in pairs]
 
     def list_differences(self) -> list[str]:
-        """Held-out inputs for which the code gives something else than was published, in words."""
+        """List the held-out inputs for which the code gives something else than was published, in words."""
         wrong = [(x, y) for x, y in self.list_executions() if self._scored.get(x, "").strip() != y.strip()]
         return [f"{x!r} gives {self._scored.get(x, 'no text')!r}, published as {y!r}" for x, y in wrong]
 
@@ -158,6 +164,7 @@ def _run(runner: CodeRunner, inputs: Sequence[float | str], kind: Kind, seed: in
     if answers.why:
         raise NoAnswer(answers.why)
     told = zip(answers.outputs, answers.raised, strict=True)
+    # What went wrong is the output: the agent sees it, and the others of the call stay
     return [f"(no output: {raised or 'no text'})" if output is None else output for output, raised in told]
 
 
@@ -173,8 +180,10 @@ def _is_allowed(text: str) -> bool:
 
 
 def create_numbers(category: Category, number: int, runner: CodeRunner) -> PublishedNumbers:
-    """The numeric function of a number that nothing is wrong with. Raises MissingPart for weights of another form."""
+    """Return the numeric function of a number that nothing is wrong with. Raises MissingPart for weights of another
+    form."""
     row = category.rows[number]
+    # For the type checker: `explain_trouble` has checked the kind
     assert isinstance(row, NumericRow)
     variant = SHIPPED[category.shipped[number]]
     return PublishedNumbers(f"numeric:{number}", _find_truth(category, number, row, variant), runner)
@@ -182,6 +191,7 @@ def create_numbers(category: Category, number: int, runner: CodeRunner) -> Publi
 
 def _find_truth(category: Category, number: int, row: NumericRow, variant: Variant) -> Truth:
     low, high = row.domain
+    # Every entry has both; only the function's variant says which applies
     corruption = read_corruption(row) if variant == "corrupted" else None
     noise = Noise(_NOISES[row.noise_type]) if variant == "noised" else None
     code, about = read_code(category, number), ""
@@ -206,7 +216,7 @@ def _find_truth(category: Category, number: int, row: NumericRow, variant: Varia
 
 
 def _read_network(category: Category, number: int) -> str:
-    """The network of an approximated function as code of ours. Raises MissingPart."""
+    """Return the network of an approximated function as code of ours. Raises MissingPart."""
     try:
         return write_network_code(category.functions[number].files[WEIGHTS])
     except ValueError as error:
@@ -214,7 +224,7 @@ def _read_network(category: Category, number: int) -> str:
 
 
 def create_texts(category: Category, number: int, runner: CodeRunner) -> PublishedStrings:
-    """The function of texts of a number that nothing is wrong with."""
+    """Return the function of texts of a number that nothing is wrong with."""
     row, tests = category.rows[number], category.tests[number]
     assert isinstance(row, StringRow)
     assert isinstance(tests, PairTest)
@@ -223,12 +233,13 @@ def create_texts(category: Category, number: int, runner: CodeRunner) -> Publish
 
 
 def create_words(category: Category, number: int, nearness: Nearness) -> ConceptBox:
-    """The function of concepts of a number that nothing is wrong with."""
+    """Return the function of concepts of a number that nothing is wrong with."""
     row, tests = category.rows[number], category.tests[number]
     assert isinstance(row, ConceptRow)
     assert isinstance(tests, WordTest)
     triplets = tuple(Triplet(words, right - 1) for words, right in zip(tests.test_vec, tests.correct_inx, strict=True))
     options = {word for each in triplets for word in each.options}
+    # Options of the tests are no hints: they would be scored
     hints = tuple(word for word in dict.fromkeys(row.initial) if word not in options and 0 < len(word) <= MAX_CHARS)
     truth = describe_concepts(row.concepts)
     return ConceptBox(f"concepts:{number}", truth, row.concepts, nearness, hints=hints[:_HINTS], triplets=triplets)
@@ -240,14 +251,16 @@ def find_gap(box: BlackBox) -> str:
     """
     if isinstance(box, PublishedStrings):
         return "" if box.draw_held_out() else "its code gives no text for any input of its unit tests"
+    # 1. It must give a number somewhere
     values = box.evaluate(box.draw_held_out())
     if not any(map(math.isfinite, values)):
         return f"its code gives no finite number at any of the {len(values)} points of the score"
+    # 2. A corrupted one must answer its mean where data.json says, or the code is of another version
     return _find_other_interval(box.truth.corruption, values) if box.truth.corruption else ""
 
 
 def _find_other_interval(corruption: Corruption, values: Sequence[float]) -> str:
-    """Where the code answers anything but the mean in the interval of data.json; "" if it does not."""
+    """Return where the code answers anything but the mean in the interval of data.json; "" if it does not."""
     for x, y in zip(SCORED_POINTS, values, strict=True):
         if corruption.low < x < corruption.high and not math.isclose(y, corruption.mean, rel_tol=1e-6, abs_tol=1e-9):
             said = f"data.json says that it is corrupted at {x:g} with a mean of {corruption.mean:g}"

@@ -1,7 +1,4 @@
-"""Run the `function` of a published function_code.py in the sandbox, in a process of its own for each call.
-
-The worker neither imports nor parses the code, and accepts only numbers and texts from it.
-"""
+"""Run the `function` of a published function_code.py in the sandbox, in a separate process for each call."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from workers.functions.black_box import MAX_INPUTS
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 
 SECONDS = 5.0
-"""For all inputs of a call."""
+"""Time limit for all inputs of a call, in seconds."""
 MAX_OUTPUT_CHARS = 10_000
-"""Of one output; a longer one counts as none."""
+"""Maximum characters of one output; a longer one counts as none."""
 MAX_BYTES = 6_000_000
-"""Of all texts that a call gives: what travels in one message has a limit of its own."""
+"""Maximum characters of all outputs of a call: one message has its own limit."""
 Kind = Literal["number", "text"]
 _BOUNDS = Bounds(seconds=SECONDS, memory_bytes=512 << 20, frame_bytes=8 << 20, total_bytes=16 << 20, output_chars=1_000)
 _PROGRAM = """
@@ -112,11 +109,12 @@ class CodeRunner:
     find_sandbox: Callable[[], Sandbox] | None
 
     def run(self, inputs: Sequence[Any], kind: Kind, seed: int | None) -> Answers:
-        """The outputs for at most 1,000 inputs, with the noise of a seed; without noise where it is None.
+        """Return the outputs for at most 1,000 inputs, with the noise of a seed; without noise where it is None.
 
         Without noise, `numpy.random.normal` gives its mean, `uniform` the middle and `poisson` 0. Raises MissingPart
         where there is no sandbox, and SandboxBroke.
         """
+        # Published code is a stranger's: it runs in the sandbox or not at all
         if self.find_sandbox is None:
             raise MissingPart("Published code runs in the sandbox alone, and this process has none. Ask a worker.")
         reports: list[tuple[Any, Any]] = []
@@ -125,20 +123,24 @@ class CodeRunner:
             reports.append((why, answers))
 
         given = list(inputs)[:MAX_INPUTS]
+        # The worker neither imports nor parses the code: it is a text until the sandbox runs it
         program = _PROGRAM.format(code=self.code, kind=kind, seed=seed, chars=MAX_OUTPUT_CHARS, total=MAX_BYTES)
         # The inputs are read by a call, since a thousand long texts are more than a program may have
         calls: dict[str, Callable[..., Any]] = {"tools.report": report, "tools.read_inputs": lambda: given}
         result = self.find_sandbox().run(program, calls, {"experiment.seed": seed or 0}, bounds=_BOUNDS)
+        # No report: it ended before its last line, by an error or a limit
         if not reports:
             return Answers([], [], _explain_failure(result))
         return _read_report(*reports[-1], len(given), kind)
 
 
 def _read_report(why: Any, answers: Any, count: int, kind: Kind) -> Answers:
-    """What came back, which the code may have forged: numbers and texts are taken, and nothing else."""
+    """Return the reported outputs: numbers and texts only."""
     if isinstance(why, str) and why:
+        # The code may have forged the report, so every part of it is checked and cut
         return Answers([], [], why[:200])
     pairs = answers if isinstance(answers, list) else []
+    # One pair for each input, else outputs would be attributed to wrong inputs
     if len(pairs) != count or not all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs):
         return Answers([], [], "It did not give one output for each input.")
     outputs = [_read_output(each[0], kind) for each in pairs]
@@ -147,6 +149,7 @@ def _read_report(why: Any, answers: Any, count: int, kind: Kind) -> Answers:
 
 def _read_output(value: Any, kind: Kind) -> Any:
     if kind == "number":
+        # A bool is an int for Python, and no number here
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return float(value) if is_number else math.nan
     return value if isinstance(value, str) and len(value) <= MAX_OUTPUT_CHARS else None

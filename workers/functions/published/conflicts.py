@@ -16,7 +16,7 @@ SHIPPED: dict[str, Variant] = {
     "noised_function_code.py": "noised",
     "load_mlp.py": "approximated",
 }
-"""What func_name_dict.json calls the file that became function_code.py -> the variant."""
+"""Name in func_name_dict.json of the file that became function_code.py -> the variant."""
 MAX_CODE = 100_000
 TWO_VERSIONS = "of two versions"
 ASKS_MODEL = "its code asks a language-model service, which is not here"
@@ -31,22 +31,25 @@ def explain_trouble(category: Category, number: int) -> str:
     """Say why a function cannot be run, found without running it; "" if nothing was found."""
     files = category.functions.get(number)
     is_listed = number in category.rows or number in category.odd
+    # 1. Is it here, and readable?
     if files is None:
         return "it is listed, and its folder is not here" if is_listed else "there is no such function"
     if category.unreadable:
         return f"its lists cannot be read: {category.unreadable}"
     if files.trouble:
         return files.trouble
+    # 2. Is its entry in the lists as published?
     if number in category.odd:
         return category.odd[number]
     if number not in category.rows:
         named = "unit_test_data.json names it, and " if number in category.tests else ""
         return f"{TWO_VERSIONS}: {named}the list of functions does not" if named else "the list does not name it"
+    # 3. Do code and entry fit each other? Without running it
     return _explain_code(files) or _CHECKS[category.family](category, number)
 
 
 def read_code(category: Category, number: int) -> str:
-    """The code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
+    """Return the code of a function that `explain_trouble` finds nothing wrong with, or whose code is text."""
     return category.functions[number].files[CODE].decode("utf-8")
 
 
@@ -59,6 +62,7 @@ def _explain_code(files: FunctionFiles) -> str:
         text = files.files[CODE].decode("utf-8")
     except UnicodeDecodeError as error:
         return f"its {CODE} is no UTF-8 (byte {error.start})"
+    # Python refuses to compile it
     return f"its {CODE} holds a zero byte" if "\0" in text else ""
 
 
@@ -67,6 +71,7 @@ def _check_numeric(category: Category, number: int) -> str:
     named = category.shipped.get(number, "")
     if not isinstance(row, NumericRow) or named not in SHIPPED:
         return f"func_name_dict.json calls its file {named!r}, so that its variant is unknown"
+    # The call in the code shows a network; the name alone may be of another version
     variant, loads = SHIPPED[named], "torch.load" in code
     noise = set(_NOISE.findall(code))
     if (variant == "approximated") != loads:
@@ -74,10 +79,12 @@ def _check_numeric(category: Category, number: int) -> str:
         return f"{TWO_VERSIONS}: func_name_dict.json says {named}, and its code {does}"
     if variant == "corrupted" and read_corruption(row) is None:
         return "its entry in data.json gives no interval as published"
+    # A corrupted function draws from its interval's normal distribution, a noised one from its own
     wanted = {"corrupted": {"normal"}, "noised": {row.noise_type}}.get(variant, set())
     if noise != wanted:
         drawn = f"numpy.random's {', '.join(sorted(noise))}" if noise else "nothing of numpy.random"
         return f"{TWO_VERSIONS}: it is {variant} by func_name_dict.json and data.json, and its code uses {drawn}"
+    # Noise of numpy is removed first: the sandbox replaces it by its mean
     if _RANDOM.search(_NOISE.sub("", code)):
         return DRAWS_BY_LOT
     if variant == "approximated" and WEIGHTS not in category.functions[number].files:
@@ -116,7 +123,8 @@ def _check_initial(files: FunctionFiles, row: ConceptRow | RelationRow) -> str:
 
 
 def _names(code: str, words: str) -> bool:
-    """True if the words stand in the code, not as a part of others; apostrophes may be escaped there."""
+    """True if the words are in the code, not as a part of others; apostrophes may be escaped there."""
+    # Python source may escape either quotation mark
     forms = {words, words.replace("'", "\\'"), words.replace('"', '\\"')}
     return any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", code) for form in forms)
 

@@ -24,7 +24,7 @@ from workers.functions.published.boxes import (
 from workers.functions.published.code_runner import CodeRunner
 from workers.functions.published.conflicts import SHIPPED, explain_trouble, read_code
 from workers.functions.published.layout import Benchmark, Category, find_root, read_layout
-from workers.functions.published.rows import NumericRow, drops_bias
+from workers.functions.published.rows import NumericRow, has_dropped_bias
 from workers.protocols import LabSettings, LayerInfo
 from workers.sentences import load_sentences
 
@@ -48,7 +48,7 @@ def missing(settings: LabSettings, folder: str) -> str:
 
 
 def load(settings: LabSettings, folder: str) -> PublishedFunctions:
-    """The benchmark, or the part of it, in a folder. Raises MissingPart if there is none."""
+    """Return the benchmark, or the part of it, in a folder. Raises MissingPart if there is none."""
     return PublishedFunctions(folder, read_layout(folder), settings)
 
 
@@ -69,8 +69,9 @@ class PublishedFunctions:
         return self.benchmark.digest()
 
     def layers(self) -> Sequence[LayerInfo]:
-        """A layer for each family of which a function is here."""
+        """Return a layer for each family of which a function is here."""
         here = {family: each.functions for family, each in self.benchmark.categories.items() if not each.unreadable}
+        # Units are numbered as published, from 0; gaps are refused by `open`
         return [LayerInfo(family, family, "function", max(each) + 1) for family, each in here.items() if each]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
@@ -79,7 +80,7 @@ class PublishedFunctions:
         raise RequestError(NO_IMAGES)
 
     def about(self) -> str:
-        """How many of each family are here, and of how many nothing is known that keeps them from running."""
+        """Return how many of each family are here, and of how many nothing is known that keeps them from running."""
         parts = []
         for family, category in self.benchmark.categories.items():
             ready = sum(not explain_trouble(category, number) for number in category.functions)
@@ -89,12 +90,14 @@ class PublishedFunctions:
         return f"FIND's published benchmark (Schwettmann et al., NeurIPS 2023): {'; '.join(parts)}"
 
     def open(self, layer: str, number: int) -> BlackBox:
-        """The function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called or
-        scored."""
+        """Return the function. Raises UnknownName for one that is not here, MissingPart for one that cannot be called
+        or scored."""
         category = self._find_category(layer)
+        # 1. The function must be here
         if number not in category.functions:
             why = explain_trouble(category, number)
             raise UnknownName(f"There is no {layer} function {number} in {self.benchmark.folder}: {why}.")
+        # 2. And runnable: tried once, then remembered
         if trouble := self.find_trouble(layer, number):
             raise MissingPart(
                 f"Function {number} of {layer} is not runnable: {trouble.rstrip('.')}. Choose another one."
@@ -110,6 +113,7 @@ class PublishedFunctions:
             category = self._find_category(layer)
             try:
                 trouble = explain_trouble(category, number) or self._try_out(category, number)
+            # Not remembered: the answer may be another one next time
             except NoAnswer as error:
                 return error.why  # The machine may have been busy: it is tried again
             if layer == "concepts":
@@ -118,23 +122,24 @@ class PublishedFunctions:
         return self._troubles[key]
 
     def list_defects(self, layer: str, number: int) -> list[str]:
-        """Known defects of a function that can be called, in words."""
+        """List the known defects of a function that can be called, in words."""
         category = self._find_category(layer)
         row, defects = category.rows.get(number), []
         if layer == "concepts":
             return [BY_NEARNESS]
         variant = SHIPPED.get(category.shipped.get(number, ""))
-        if isinstance(row, NumericRow) and drops_bias(row) and variant != "approximated":
+        if isinstance(row, NumericRow) and has_dropped_bias(row) and variant != "approximated":
             defects.append(BIAS_LOST)
         if variant == "noised":
             defects.append(WITHOUT_NOISE)
+        # Only a box that was tried out has answers to compare with
         box = self._boxes.get((layer, number)) if not self.find_trouble(layer, number) else None
         if isinstance(box, PublishedStrings) and (wrong := box.list_differences()):
             defects.append(f"its code gives something else than published for {len(wrong)} of 10 inputs: {wrong[0]}")
         return defects
 
     def list_numbers(self, layer: str) -> list[int]:
-        """Numbers of the functions that are here, runnable or not. Raises UnknownName."""
+        """Return numbers of the functions that are here, runnable or not. Raises UnknownName."""
         return list(self._find_category(layer).functions)
 
     def _find_category(self, layer: str) -> Category:
@@ -145,8 +150,9 @@ class PublishedFunctions:
         return categories[layer]
 
     def _create(self, category: Category, number: int) -> BlackBox:
-        """The function, kept, so that what it was tried out on is not run again. Raises MissingPart."""
+        """Return the function, kept, so that what it was tried out on is not run again. Raises MissingPart."""
         family: Family = category.family
+        # Nearness may come to be there, so nothing is kept
         if family == "concepts":
             return create_words(category, number, self._find_nearness())
         key = family, number
@@ -161,4 +167,5 @@ class PublishedFunctions:
             box = self._create(category, number)
         except MissingPart as error:
             return str(error)
+        # Words are not run in the sandbox, so there is nothing to try
         return "" if category.family == "concepts" else find_gap(box)

@@ -14,6 +14,7 @@ from workers.functions.black_box import Corruption, Family, Side
 TESTS = 10
 """Unit tests of a function, each of three options."""
 OPTIONS = 3
+# Five digits with an f, as the published folders are named
 _DIR = re.compile(r"f(\d{5})")
 _SIDES: dict[str, Side] = {
     "interval_smaller": "smaller",
@@ -107,11 +108,12 @@ _T = TypeVar("_T")
 
 
 def convert_row(entry: Any, kind: type[_T]) -> _T:
-    """The typed row of an entry; fields that it does not know are passed over. Raises ValueError."""
+    """Return the typed row of an entry; fields that it does not know are passed over. Raises ValueError."""
     try:
         row = msgspec.convert(entry, kind, strict=True)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ValueError(str(error)) from error
+    # Of another number of tests or options, the choices could not be judged
     if isinstance(row, WordTest | PairTest):
         right = len(row.test_vec) == len(row.correct_inx) == TESTS
         if not right or not all(1 <= place <= OPTIONS for place in row.correct_inx):
@@ -120,7 +122,8 @@ def convert_row(entry: Any, kind: type[_T]) -> _T:
 
 
 def read_number(entry: Any, family: Family) -> int:
-    """The number in the "dir" or "name" of an entry. Raises ValueError for what is no name of a function's folder."""
+    """Return the number in the "dir" or "name" of an entry. Raises ValueError for what is no name of a function's
+    folder."""
     field = "name" if family == "strings" or (isinstance(entry, dict) and "dir" not in entry) else "dir"
     given = entry.get(field) if isinstance(entry, dict) else None
     # The published relations name folders of their authors' machine, of which the last part alone counts
@@ -132,41 +135,48 @@ def read_number(entry: Any, family: Family) -> int:
 
 
 def read_folder_number(name: str) -> int | None:
-    """17 for "f00017"; None for another name."""
+    """Return 17 for "f00017"; None for another name."""
     found = _DIR.fullmatch(name)
+    # `\d` also matches digits of other scripts
     return int(found[1]) if found and name.isascii() else None
 
 
 def read_corruption(row: NumericRow) -> Corruption | None:
-    """The interval of a corrupted function; None where the row does not give one as published.
+    """Return the interval of a corrupted function; None where the row does not give one as published.
 
     Its field "std" holds the mean of what is answered there.
     """
     side, given = _SIDES.get(row.corruption_type), row.corruption_params
     ends = given.get("boundary") if isinstance(given, dict) else None
     mean = given.get("std") if isinstance(given, dict) else None
+    # "inside" has two ends, the others one
     wanted = 2 if side == "inside" else 1
     if side is None or not isinstance(ends, list) or len(ends) != wanted:
         return None
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (*ends, mean)):
         return None
+    # An open side is infinite; `or` takes both ends for "inside"
     low, high = {"smaller": (-math.inf, ends[0]), "larger": (ends[0], math.inf)}.get(side) or (ends[0], ends[-1])
+    # `mean` was checked above; `or 0` only satisfies the type checker
     return Corruption(side, float(low), float(high), float(mean or 0))
 
 
 def list_atoms_of(row: NumericRow) -> tuple[str, ...]:
-    """Names of the atoms of a function, without the word that says how they are joined."""
+    """Return names of the atoms of a function, without the word that says how they are joined."""
+    # In "linear;absolute;sum" the last word joins the others
     names = tuple(row.name.partition("(")[0].split(";"))
     return names[:-1] if len(names) > 1 else names
 
 
-def drops_bias(row: NumericRow) -> bool:
+def has_dropped_bias(row: NumericRow) -> bool:
     """True if the function has an `absolute` with a bias, which the published generator left out of its code."""
     names = list_atoms_of(row)
+    # A single atom has its parameters directly, a composition a list of them
     params = row.params if len(names) > 1 else [row.params]
     if not isinstance(params, list):
         return False
     return any(
         name == "absolute" and isinstance(given, list) and len(given) > 1 and given[1] not in (0, None)
+        # Published lists may be shorter than the names
         for name, given in zip(names, params, strict=False)
     )

@@ -14,9 +14,10 @@ _FIRST = 5
 
 
 def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict[str, Any]]:
-    """A row for each family. Functions of numbers and texts are tried out, so a whole benchmark takes minutes; what
-    `progress` raises stops it."""
+    """Return a row for each family. Functions of numbers and texts are tried out, so a whole benchmark takes minutes;
+    what `progress` raises stops it."""
     categories = model.benchmark.categories
+    # Progress counts over all families, so the total comes first
     total, done, rows = sum(len(each.functions) for each in categories.values()), 0, []
     for family, folder in CATEGORIES.items():
         row: dict[str, Any] = {"family": family, "folder": folder, "is_here": family in categories}
@@ -47,7 +48,7 @@ def survey_functions(model: PublishedFunctions, progress: Progress) -> list[dict
 
 
 def _count(found: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
-    """Most frequent first, with the folders of the first few."""
+    """Return the rows, most frequent first, with the folders of the first few."""
     ordered = sorted(found.items(), key=lambda each: -len(each[1]))
     return [
         {"what": what, "count": len(numbers), "first": [f"f{number:05d}" for number in numbers[:_FIRST]]}

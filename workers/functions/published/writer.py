@@ -16,6 +16,7 @@ def write_layout(benchmark: Benchmark, folder: str | Path) -> None:
     Raises RequestError for a folder that is not empty.
     """
     root = Path(folder).expanduser()
+    # Never into a folder with files: a mixture would be of two versions
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise RequestError(f"{root} is not an empty folder: name one that is empty, or that does not exist yet.")
     for family, category in benchmark.categories.items():
@@ -36,6 +37,7 @@ def _write_document(document: Document, path: Path) -> None:
     if document.source:
         shutil.copyfile(document.source, path)
     elif not document.trouble:
+        # Parsed content is written anew; what could not be parsed is copied byte for byte
         path.write_text(json.dumps(document.content), encoding="utf-8")
     elif document.data:
         path.write_bytes(document.data)

@@ -69,6 +69,7 @@ class ConceptBox:
         rng = random.Random(f"{self.key}: held out")
         words = list_held_out()
         value = dict(zip(words, self.evaluate(words), strict=True))
+        # The word breaks ties, so that the order is the same everywhere
         ranked = sorted(words, key=lambda word: (-value[word], word))
         choices = [(near, [far for far in ranked if value[far] <= value[near] - _GAP]) for near in ranked[:_NEAREST]]
         # A network that tells hardly any words apart has none: then the two that are farthest
@@ -81,12 +82,13 @@ def create_concepts(seed: int, nearness: Nearness) -> ConceptBox:
     """Return the function of a seed."""
     key = f"concepts:{seed}"
     rng = random.Random(key)
+    # `sample` gives two different topics
     concepts = tuple(rng.sample(list(TOPICS), 2 if rng.random() < _TWO_SHARE else 1))
     return ConceptBox(key, describe_concepts(concepts), concepts, nearness)
 
 
 def describe_concepts(concepts: Sequence[str]) -> Truth:
-    """What a function of these concepts is, in words and as code."""
+    """Return what a function of these concepts is, in words and as code."""
     named = " or ".join(f"“{each}”" for each in concepts)
     which = ", whichever is nearer" if len(concepts) > 1 else ""
     code = f"def f(word):\n    return max(0, *(cosine(word, concept) for concept in {tuple(concepts)!r}))\n"
@@ -94,18 +96,21 @@ def describe_concepts(concepts: Sequence[str]) -> Truth:
 
 
 def conclude_concepts(seen: Mapping[str, float]) -> str:
-    """A description by what was seen, where no topic was tried as a whole: the words with the highest numbers."""
+    """Return a description by what was seen, where no topic was tried as a whole: the words with the highest
+    numbers."""
     return describe_concepts(sorted(seen, key=lambda word: -seen[word])[:_NEAR_HINTS]).description
 
 
 def study_concepts(call: Callable[[Sequence[str]], Sequence[float]]) -> tuple[str, str]:
-    """The scripted baseline: it tries a list of words, and names the topics whose words get the highest numbers.
+    """Return the scripted baseline: it tries a list of words, and names the topics whose words get the highest numbers.
 
     Returns a description and a domain.
     """
     tried = list_tried()
     value = dict(zip(tried, call(tried), strict=True))
+    # Means over the words of a topic: single words are near to others by chance
     means = {name: mean(value[word] for word in words[:-HELD_OUT]) for name, words in TOPICS.items()}
     first, second, third = sorted(means, key=lambda name: -means[name])[:3]
+    # Two concepts: the gap after the second is larger than the gap before it
     are_two = means[second] - means[third] > means[first] - means[second]
     return describe_concepts((first, second) if are_two else (first,)).description, DOMAIN

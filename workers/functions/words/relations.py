@@ -15,7 +15,7 @@ from workers.functions.words.typed import DOMAIN, check_words
 UNDEFINED = "undefined"
 HINTS, _NEAR_HINTS = 10, 2
 _TOLD_APART = 2
-"""Words of a part that are tried in vain before it counts as left out."""
+"""Number of words of a part without an output after which it counts as left out."""
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3
@@ -42,6 +42,7 @@ class RelationBox:
 
     def evaluate(self, inputs: Sequence[str]) -> list[str]:
         """Return what `call` returns."""
+        # Case does not matter: models capitalise words at will
         return [self._table.get(word.casefold(), UNDEFINED) for word in check_words(inputs)]
 
     @cached_property
@@ -56,6 +57,7 @@ class RelationBox:
     def draw_hints(self) -> list[str]:
         """Return 10 words, two of them of the rule, as the published ones begin with."""
         rng = random.Random(f"{self.key}: hints")
+        # Only words that a baseline tries, so that hints never show held-out ones
         own = [given for given in list_tried() if self._table.get(given.casefold())]
         near = rng.sample(own, min(_NEAR_HINTS, len(own)))
         words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - len(near))]
@@ -69,31 +71,38 @@ class RelationBox:
         return [self._draw_triplet(rng) for _ in range(TRIPLETS)]
 
     def _draw_triplet(self, rng: random.Random) -> Triplet:
+        # 1. Held-out pairs: of the exception, and of the other parts
         left_out = list_held_out(self.rule, self.exception) if self.exception else []
         kept = [pair for part in self.rule.parts if part != self.exception for pair in list_held_out(self.rule, part)]
+        # 2. Rules that take the same inputs are harder to tell from this one
         near = [each for each in RULES if each is not self.rule and each.inputs == self.rule.inputs]
         far = [each for each in RULES if each is not self.rule and each not in near]
         wrong = [self._draw_wrong(near or far, rng), self._draw_wrong(far, rng)]
+        # 3. Some choices show the exception, or it could be left out of a description unpunished
         if left_out and rng.random() < _FROM_EXCEPTION:
             given, said = rng.choice(left_out)
+            # The rule's own output is wrong there, and the most tempting option
             return shuffle_options(write_pair(given, UNDEFINED), [write_pair(given, said), wrong[0]], rng)
         return shuffle_options(write_pair(*rng.choice(kept)), wrong, rng)
 
     def _draw_wrong(self, rules: Sequence[Rule], rng: random.Random) -> str:
-        """A pair of one of these rules that this function does not give."""
+        """Return a pair of one of these rules that this function does not give."""
         pairs = rng.choice(rules).pairs.items()
         return write_pair(
+            # Another rule may give the same output for a word, which would be right too
             *rng.choice([(given, said) for given, said in pairs if self._table.get(given.casefold()) != said])
         )
 
 
 def list_held_out(rule: Rule, part: str) -> list[tuple[str, str]]:
-    """Pairs of a part that no baseline tries."""
+    """Return pairs of a part that no baseline tries."""
+    # By position in the table, so that held-out pairs never change
     return list(rule.parts[part].items())[_HELD_OUT - 1 :: _HELD_OUT]
 
 
 def list_tried() -> list[str]:
-    """The inputs that a baseline tries, of all rules, each once, in order."""
+    """Return the inputs that a baseline tries, of all rules, each once, in order."""
+    # Held out in any rule: a word may occur in several
     held = {given for rule in RULES for part in rule.parts for given, _ in list_held_out(rule, part)}
     return list(dict.fromkeys(given for rule in RULES for given in rule.pairs if given not in held))
 
@@ -108,7 +117,7 @@ def create_relations(seed: int) -> RelationBox:
 
 
 def describe_relation(rule: Rule, exception: str = "") -> Truth:
-    """What a function of this rule is, in words and as code."""
+    """Return what a function of this rule is, in words and as code."""
     but = f" For {exception} it gives “{UNDEFINED}”, as for anything else." if exception else ""
     pairs = {
         given.casefold(): said for name, part in rule.parts.items() if name != exception for given, said in part.items()
@@ -119,21 +128,24 @@ def describe_relation(rule: Rule, exception: str = "") -> Truth:
 
 
 def study_relations(call: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, str]:
-    """The scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the part of
-    it that gives "undefined". Returns a description and a domain."""
+    """Return the scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the
+    part of it that gives "undefined". Returns a description and a domain."""
     tried = list_tried()
     return conclude_relation(dict(zip(tried, call(tried), strict=True))), DOMAIN
 
 
 def conclude_relation(seen: Mapping[str, str]) -> str:
-    """A description by what was seen: the rule, and a part of it of which two words or more were tried in vain."""
+    """Return a description by what was seen: the rule, and a part of it of which two words or more were tried in
+    vain."""
 
     def count(pairs: Mapping[str, str]) -> int:
         return sum(seen.get(given) == said for given, said in pairs.items())
 
     rule = max(RULES, key=lambda each: count(each.pairs))
+    # No rule gives anything that was seen
     if not count(rule.pairs):
         return "Unknown: no known rule gives what was seen."
+    # A part is silent if none of its words had an output and enough of them were tried
     silent = [
         name for name, part in rule.parts.items() if not count(part) and len(part.keys() & seen.keys()) >= _TOLD_APART
     ]

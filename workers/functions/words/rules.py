@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rule:
-    """`words`: what it says of a word, in the manner of "the capital of the country"; `inputs`: what it takes;
-    `parts`: name of a group of inputs -> its pairs, input and output."""
+    """`words`: the rule in words, such as "the capital of the country"; `inputs`: what it takes; `parts`: name of a
+    group of inputs -> its pairs, input and output."""
 
     words: str
     inputs: str
@@ -22,8 +22,11 @@ class Rule:
 
 
 def _read(words: str, inputs: str, parts: str) -> Rule:
-    """Each part is "name: input output, input output", with _ for a space in a word; a line that begins further in goes
-    on with the part before."""
+    """Parse parts "name: input output, input output", where _ is a space in a word.
+
+    A line that is indented further continues the part before.
+    """
+    # A continued line belongs to the part before, so the break is removed before lines are split
     listed = [line.partition(":") for line in parts.strip().replace("\n      ", " ").splitlines()]
     return Rule(words, inputs, {name.strip(): _read_pairs(pairs) for name, _, pairs in listed})
 

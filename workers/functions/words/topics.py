@@ -59,12 +59,14 @@ HELD_OUT = 4
 
 
 def list_tried() -> list[str]:
-    """The words that a baseline tries, each once, in order."""
+    """Return the words that a baseline tries, each once, in order."""
+    # A word may belong to several topics: tried once
     return list(dict.fromkeys(word for words in TOPICS.values() for word in words[:-HELD_OUT]))
 
 
 def list_held_out() -> list[str]:
-    """The words that answers are judged on: none that a baseline tries."""
+    """Return the words that answers are judged on: none that a baseline tries."""
+    # Words of another topic's first eight are tried, so they are not held out
     tried = set(list_tried())
     held = (word for words in TOPICS.values() for word in words[-HELD_OUT:])
     return [word for word in dict.fromkeys(held) if word not in tried]

@@ -14,7 +14,8 @@ _WANTED = f"{DOMAIN}, such as ['river', 'blue whale']"
 
 
 def check_words(inputs: Any) -> Sequence[str]:
-    """The inputs without white space at their ends. Raises ToolMisuse."""
+    """Return the inputs without white space at their ends. Raises ToolMisuse."""
+    # Blanks at the ends would make another word of it for the table
     words = [text.strip() for text in check_texts(inputs, _WANTED, MAX_CHARS)]
     if "" in words:
         raise ToolMisuse(f"Input {words.index('')} holds no word: give a list of {_WANTED}.")

@@ -1,4 +1,4 @@
-"""Edits images by instruction with any editing pipeline of diffusers, by hub id or local folder."""
+"""Edit images by instruction with any editing pipeline of diffusers, by hub id or local folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
 def load(settings: LabSettings, name: str = "") -> DiffusionEditor:
-    """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
+    """Return the pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first
+    use."""
     return DiffusionEditor(PipelineRunner(find_pipeline(name or settings.editor, "edit"), settings))
 
 
@@ -45,5 +46,6 @@ class DiffusionEditor:
     ) -> list[Picture]:
         """See `protocols.ImageEditor`. Raises MissingPart and MachineryError, as the generator does."""
         asked = zip(originals, instructions, seeds, strict=True)
+        # One at a time with its original: the runner groups them by size.
         requests = [self._painter.request(words, seed, picture.image) for picture, words, seed in asked]
         return self._painter.paint(requests, "Editing images", progress)

@@ -1,4 +1,4 @@
-"""Draws images from prompts with any text-to-image pipeline of diffusers, by hub id or local folder."""
+"""Draw images from prompts with any text-to-image pipeline of diffusers, by hub id or local folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
 def load(settings: LabSettings, name: str = "") -> DiffusionGenerator:
-    """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
+    """Return the pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first
+    use."""
     return DiffusionGenerator(PipelineRunner(find_pipeline(name or settings.generator, "draw"), settings))
 
 

@@ -27,7 +27,7 @@ _OTHER_TRADES = {
 """Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
 
 HALF = "fp16"
-"""What diffusers calls the files of weights in half precision."""
+"""Name that diffusers gives the files of weights in half precision."""
 
 _AN_IMAGE_A_PROMPT = {
     "StableDiffusionInstructPix2PixPipeline",
@@ -39,7 +39,7 @@ _AN_IMAGE_A_PROMPT = {
 
 @dataclass(frozen=True)
 class PipelineSource:
-    """Where a pipeline lies and what it is made of."""
+    """The place and the components of a pipeline."""
 
     name: str
     """As it was asked for: hub id or folder."""
@@ -55,19 +55,21 @@ class PipelineSource:
     def defaults(self) -> dict[str, int | float]:
         """The numbers with which its authors call it: steps, guidance, lengths."""
         known = inspect.signature(self.kind.__call__).parameters.values()
+        # bool is an int to Python: flags count as numbers here, which only makes keys stricter.
         return {each.name: each.default for each in known if isinstance(each.default, int | float)}
 
     @property
     def batches(self) -> bool:
-        """Whether several images can be made in one call, each from its own words (and original)."""
+        """True if several images can be made in one call, each from its own words (and original)."""
         return self.use == "draw" or self.kind.__name__ in _AN_IMAGE_A_PROMPT
 
     def takes(self, parameter: str) -> bool:
-        """Whether its call has such a parameter."""
+        """True if its call has such a parameter."""
         return parameter in inspect.signature(self.kind.__call__).parameters
 
     def revision(self) -> str:
-        """Commit of the hub's snapshot, or a hash of all files of the folder that are loaded, which takes a while."""
+        """Return the commit of the hub's snapshot, or a hash of all loaded files of the folder, which takes a while."""
+        # The hub's cache names the folder by the commit, so nothing needs hashing.
         if self.folder.parent.name == "snapshots" and self.folder.parent.parent.name.startswith("models--"):
             return self.folder.name
         files = [self.folder / "model_index.json"]
@@ -76,6 +78,7 @@ class PipelineSource:
         ]
         digest = hashlib.sha256()
         for path in files:
+            # Relative paths: the same files in another folder are the same revision.
             digest.update(f"{path.relative_to(self.folder)} {file_fingerprint(path)}\n".encode())
         return digest.hexdigest()
 
@@ -102,6 +105,7 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
     if not isinstance(index, dict):
         raise MissingPart(f"{path} holds no JSON object. {_suggest_remedy(name, use)}")
     kind = _kind(name, index, use)
+    # [null, null] marks an optional component that was left out, such as a safety checker.
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
     from torch import nn
@@ -137,11 +141,12 @@ def _suggest_remedy(name: str, use: Use) -> str:
 
 
 def load_diffusers() -> Any:
-    """diffusers, with its own progress bars and warnings off: what there is to say is said by this package."""
+    """Return diffusers, with its own progress bars and warnings off."""
     import diffusers
     import transformers
 
     for each in (transformers.utils.logging, diffusers.utils.logging):
+        # Its own bars would fill the worker's log.
         each.set_verbosity_error()
         each.disable_progress_bar()
     return diffusers
@@ -182,6 +187,7 @@ def _kind(name: str, index: Mapping[str, Any], use: Use) -> type[Any]:
 
 def _can(kind: type[Any], use: Use) -> bool:
     taken = set(inspect.signature(kind.__call__).parameters)
+    # A prompt alone is not enough: inpainting and video pipelines take one as well.
     if "prompt" not in taken or taken & _OTHER_TRADES:
         return False
     if use == "edit":
@@ -194,7 +200,7 @@ def _can(kind: type[Any], use: Use) -> bool:
 
 
 def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
-    """The class of a component. Only the two libraries are asked, since anything else would be foreign code."""
+    """Return the class of a component. Only the two libraries are asked, since anything else would be foreign code."""
     import transformers
 
     diffusers = load_diffusers()
@@ -211,8 +217,9 @@ def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
 
 
 def variant_of(folder: Path) -> str | None:
-    """ "fp16" if the weights of a component are there in that form alone, as some publish them; else None."""
+    """Return "fp16" if the weights of a component exist in that form alone, as some publish them; else None."""
     names = [path.name for path in folder.glob("*.safetensors*")]
+    # All of them: where both forms exist, the full one is loaded.
     return HALF if names and all(f".{HALF}" in name for name in names) else None
 
 
@@ -225,6 +232,7 @@ def _fault(folder: Path, module: type[Any] | None) -> str:
     of_diffusers = issubclass(module, load_diffusers().ModelMixin)
     half = f".{HALF}" if variant_of(folder) else ""
     wanted = {f"{'diffusion_pytorch_model' if of_diffusers else 'model'}{half}.safetensors"}
+    # Large weights are split into files that an index lists.
     for index in folder.glob(f"*.safetensors.index{half}.json"):
         try:
             wanted = set(json.loads(index.read_text())["weight_map"].values())

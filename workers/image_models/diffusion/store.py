@@ -20,7 +20,8 @@ from workers.protocols import Json, Picture
 
 
 def request_key(**parts: Json) -> str:
-    """SHA-256, in hex, of all that a request depends on."""
+    """Return the SHA-256, in hex, of all that a request depends on."""
+    # Sorted, so that the order of arguments does not matter.
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -33,6 +34,7 @@ class ImageStore:
     def find(self, key: str) -> Picture | None:
         """Return what was made for the request; None if nothing was, or its file is damaged."""
         try:
+            # Only PNG is written here, so no other decoder is started.
             with Image.open(self._path(key), formats=["PNG"]) as file:
                 file.load()
                 return Picture(file.convert("RGB"), note=str(file.info.get("remark", "")))
@@ -42,6 +44,7 @@ class ImageStore:
     def keep(self, key: str, picture: Picture) -> None:
         """Write an image whole or not at all, without compression. Raises MachineryError if the disk fails."""
         about = PngInfo()
+        # iTXt, since remarks quote prompts in any script; half characters cannot be encoded.
         about.add_itxt("remark", picture.note.encode(errors="replace").decode())
         with self._on_disk(), atomic_write(self._path(key)) as file:
             picture.image.save(file, "PNG", compress_level=0, pnginfo=about)
@@ -54,6 +57,7 @@ class ImageStore:
         lock. Locks are taken in order, to avoid deadlocks.
         """
         with ExitStack() as held:
+            # One lock for a folder: 256 files at most, however many images are kept.
             for folder in sorted({self._path(key).parent for key in keys}):
                 with self._on_disk():
                     held.enter_context(hold_lock(folder / "lock", waiting))
@@ -70,4 +74,5 @@ class ImageStore:
             ) from error
 
     def _path(self, key: str) -> Path:
+        # Folders of two digits, so that none holds very many files.
         return self._folder / key[:2] / f"{key}.png"

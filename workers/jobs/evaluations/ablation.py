@@ -38,7 +38,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     del evaluation
     toolsets = list(dict.fromkeys(str(item.options["toolset"]) for item in items))
     done = {
-        toolset: [each for each in figures.of_source(items, AGENT) if each.options["toolset"] == toolset]
+        toolset: [each for each in figures.filter_source(items, AGENT) if each.options["toolset"] == toolset]
         for toolset in toolsets
     }
     right, r = figures.score_of("right"), figures.score_of("pearson")
@@ -49,11 +49,12 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         shares.append((name, figures.share_figure(f"{toolset}.right", name, chosen, "right")))
         medians.append(figures.median_figure(f"{toolset}.pearson", f"{name}: median r", map(r, chosen)))
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{toolset}.{name}",
             f"Full less {registry.TOOLSETS[toolset].label.lower()}: {words}",
-            figures.by_unit(done[FULL], score, 0.0),
-            figures.by_unit(chosen, score, 0.0),
+            # A missing label counts as wrong, so that abstaining is no advantage.
+            figures.get_scores_by_unit(done[FULL], score, 0.0),
+            figures.get_scores_by_unit(chosen, score, 0.0),
         )
         for toolset, chosen in done.items()
         if toolset != FULL
@@ -63,7 +64,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
         (),
         (figures.interval_plot("right", "Share with exactly the right concepts, by toolset", "share", shares),),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
 
 

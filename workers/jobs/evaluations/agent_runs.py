@@ -1,7 +1,6 @@
 """The agent's runs of an evaluation: sweeps over its units, played by free worker threads.
 
-Each item gets its run when the sweep is created, and waits until it ends. In a terminal there are no such threads: the
-evaluation plays its runs itself, one round at a time.
+Each item gets its run when the sweep is created, and waits until it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from workers.protocols import Progress
 from workers.record.limits import DEFAULT_LIMITS
 
 
-def by_workers() -> bool:
+def has_workers() -> bool:
     """True if worker threads play the runs, as everywhere except in a terminal."""
     return bool(round_threads.players)
 
@@ -39,16 +38,17 @@ def ask_agent(evaluation: Evaluation, evaluation_type: EvaluationType, progress:
     """
     try:
         # A previous attempt may have created sweeps and died before their runs
-        _lay_out(evaluation, progress)
+        _create_runs(evaluation, progress)
         for sweep in _draft_sweeps(evaluation, evaluation_type):
             actions.add_sweep(Actor(evaluation.owner), sweep)
-        _lay_out(evaluation, progress)
+        _create_runs(evaluation, progress)
     except PermissionDenied as error:
         raise RequestError(f"{error} An admin can give {evaluation.owner} the role back.") from error
 
 
-def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
+def _create_runs(evaluation: Evaluation, progress: Progress) -> None:
     """Create the missing runs of its sweeps, and assign each to its item."""
+    # A person stopped these: their runs are not created again.
     for sweep in evaluation.sweeps.exclude(status=SweepStatus.STOPPED):
         sweeps.make_runs(sweep, progress)
     lacking: dict[tuple[str, str, int, bool, str], EvaluationItem] = {}
@@ -56,6 +56,7 @@ def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
         spec = spec_of(evaluation, item)
         named = str(item.options.get("toolset") or "")
         lacking[spec.model, spec.layer, spec.unit, _has_hints(item), named] = item
+    # In the order of creation, so that runs and items are matched alike each time.
     for run in Run.objects.filter(sweep__evaluation=evaluation, evaluation_items=None).order_by("sweep_place"):
         place = run.model, run.layer, run.unit, bool(run.options.get("hints"))
         # A run's toolset may be the item's own choice or the evaluation's
@@ -77,6 +78,7 @@ def _draft_sweeps(evaluation: Evaluation, evaluation_type: EvaluationType) -> It
     for item in _list_lacking(evaluation):
         asked = item.unit_id or 0, _has_hints(item)
         toolsets[asked].append(find_toolset(evaluation, item))
+        # The first item stands for all of one unit: they differ in their toolset alone.
         first.setdefault(asked, item)
     # 2. Group units that can share a sweep
     alike: dict[tuple[str, str, bool, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
@@ -86,6 +88,7 @@ def _draft_sweeps(evaluation: Evaluation, evaluation_type: EvaluationType) -> It
     models = {model for model, *_ in alike}
     for (model, dataset, hints, tools), items in alike.items():
         name = evaluation.name if len(models) == 1 else f"{evaluation.name}: {model}"
+        # The evaluation checks labels itself.
         options: Options = {"label_check": False}
         options |= {"dataset": dataset} if dataset else {}
         options |= {"hints": True} if hints else {}
@@ -145,7 +148,7 @@ def list_runs(evaluation: Evaluation) -> QuerySet[Run]:
     return Run.objects.filter(pk__in=evaluation.items.filter(source=AGENT).values("run"))
 
 
-def play_one(evaluation: Evaluation, progress: Progress) -> bool:
+def execute_one(evaluation: Evaluation, progress: Progress) -> bool:
     """Play a round of one run in this thread, preferring the run in progress. False if no run can be claimed."""
     run = claims.claim_first(claims.list_claimable().filter(pk__in=list_runs(evaluation).values("pk")))
     if run is None:

@@ -1,6 +1,6 @@
-"""Biases (paper, section 5.2): contexts in which a class is found more or less probable. Each finding is a statement,
-tested on the run's own images and corrected for the number of statements in the run.
+"""Biases (paper, section 5.2): contexts in which a class is found more or less probable.
 
+Each finding is a statement, tested on the run's own images and corrected for the number of statements in the run.
 Planted biases have a known truth: count how many are found, and how many statements are false.
 """
 
@@ -34,6 +34,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     """Plan classes with planted biases, one seed after the other; for another model, random classes."""
     del progress
     named = str(evaluation.options.get("model") or "")
+    # A given model is one network, so seeds apply only to the planted ones.
     seeds = range(evaluation.seed, evaluation.seed + (1 if named else int(evaluation.options.get("repeats") or 1)))
     items = []
     for seed in seeds:
@@ -79,6 +80,7 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
         return {}
     name = item.unit.layer.name_of(item.unit.number)
     real = {each.context: each.size for each in model.list_effects(item.unit.number) if each.real}
+    # Only what its own images support is compared with the truth.
     holding = [each for each in statements if each.test.holds]
     # A statement is false if its effect has the wrong sign, or if no effect is real
     false = sum(real.get(each.stated.context, 0.0) * (each.test.effect or 0.0) <= 0 for each in holding)
@@ -89,11 +91,12 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
     del evaluation
-    done = figures.of_source(items, AGENT)
+    done = figures.filter_source(items, AGENT)
     visible = [each for each in done if each.scores.get("visible")]
     told = [figures.count_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
     if any("found" in each.scores for each in done):
         false = figures.count_figure("false", "False statements a run", map(figures.score_of("false"), done))
+        # In front: figures with a goal come first.
         told = [
             figures.share_figure(
                 "found", "Planted biases found, of those that fresh scenes show", visible, "found", GOAL_FOUND
@@ -107,7 +110,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
     columns = ("Class", "Statement", "Effect", "p", "corrected p", "Holds")
     table = ResultTable("statements", "Statements, the greatest effect first", columns, tuple(rows), _NOTE)
-    return EvaluationResult(tuple(told), (table,), (), tuple(figures.tell_lacking(items)))
+    return EvaluationResult(tuple(told), (table,), (), tuple(figures.note_lacking(items)))
 
 
 _NOTE = (

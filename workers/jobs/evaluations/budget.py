@@ -12,14 +12,14 @@ from experiments.sweeps import of_evaluation
 from workers.record.statuses import ACTIVE
 
 GROWTH = 2.0
-"""Assumed cost of a reply relative to the mean of its run. Replies get dearer because each one sends the whole
-conversation."""
+"""Assumed cost of a reply relative to the mean of its run."""
 
 
 def total_cost(evaluation: Evaluation) -> float:
     """Return the US dollars spent on runs, label checks, the judge and other requests. Unknown prices count 0."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
+    # Pairwise trials of people cost nothing.
     judges = Judge.objects.filter(trial__evaluation=evaluation, trial__judges_wanted=0)
     judged = judges.aggregate(spent=Sum("cost"))["spent"] or 0.0
     # Single requests, such as one-shot labels, store their cost in the item's scores
@@ -29,21 +29,21 @@ def total_cost(evaluation: Evaluation) -> float:
 
 def _find_seconds(evaluation: Evaluation) -> float:
     """Return the seconds of work, with those of runs that are not scored yet."""
+    # A run's seconds are added to the evaluation when its item is scored.
     under_way = evaluation.items.filter(IS_UNSCORED).aggregate(took=Sum("run__seconds"))
     return evaluation.seconds + float(under_way["took"] or 0.0)
 
 
 def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
-    """Return why nothing more may start, "" while the budget lasts. Also passes the rest of the budget to its sweeps.
-
-    The cost of the next reply is unknown, so it is estimated as twice the mean reply of the dearest run.
-    """
+    """Return why nothing more may start, "" while the budget lasts. Also passes the rest of the budget to its
+    sweeps."""
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
     cost = seconds = None
     if evaluation.cost_limit:
         spent = total_cost(evaluation)
         if spent >= evaluation.cost_limit:
             return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
+        # Replies get dearer, because each one sends the whole conversation.
         left, following = evaluation.cost_limit - spent, GROWTH * _find_reply_cost(evaluation)
         # Stop before the limit: the cost of a reply is known only after it is paid
         if following > left and _has_open_runs(evaluation):
@@ -57,6 +57,7 @@ def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
         seconds = evaluation.seconds_limit - _find_seconds(evaluation)
         if seconds <= 0:
             return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
+    # Runs in progress must end within the rest, too.
     of_evaluation.keep_within(evaluation, cost, seconds, by_workers=by_workers)
     return ""
 

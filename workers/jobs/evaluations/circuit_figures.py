@@ -74,17 +74,18 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
         ),
         (*(_write_classes(side) for side in sides if side.items), _write_planted(planted)),
         tuple(_draw(side, measure) for side in sides if side.items for measure in _MEASURES),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
 
 
 def _read_sides(evaluation: Evaluation, items: Items) -> list[_Side]:
     """Return one side per autoencoder, or one side of neurons. Keys get a prefix if there are several sides."""
-    done = figures.of_source(items, CIRCUIT)
+    done = figures.filter_source(items, CIRCUIT)
     names = list(dict.fromkeys(str(item.options["studied"]) for item in items if item.source == CIRCUIT))
     latents = bool(evaluation.options.get("autoencoders"))
     found = []
     for name in names:
+        # A dot would look like another level of the key.
         key = name.removeprefix("sae:").replace(".", "_")
         prefix, suffix = (f"{key}.", f" of {name}") if len(names) > 1 else ("", "")
         words = f"{'Latents' if latents else 'Neurons'}{suffix}"
@@ -108,11 +109,11 @@ def _compare(side: _Side) -> list[Figure]:
     # The exact effect if it was measured, else its approximation by gradients
     own = next((each for each in ("effect", "gradients") if each in methods), "")
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"{side.prefix}difference.{other}.{measure}",
             f"{side.words}: the circuit less {METHODS[other]}, {measure} at {MAIN_SHARE:.0%}",
             *(
-                figures.by_unit(side.items, figures.score_of(name_score(measure, method, MAIN_SHARE)))
+                figures.get_scores_by_unit(side.items, figures.score_of(name_score(measure, method, MAIN_SHARE)))
                 for method in (own, other)
             ),
         )
@@ -125,14 +126,14 @@ def _compare(side: _Side) -> list[Figure]:
 
 def _list_planted(planted: Items) -> Iterator[Figure]:
     """Return, for each rule and for all: members recovered, complete circuits, circuits without a follower."""
-    for key, words, some in _by_rule(planted):
+    for key, words, some in _group_by_rule(planted):
         recovered, whole, followers = _measure_planted(some)
         yield _figure(f"planted.{key}.recovered", f"Planted, {words}: members recovered", recovered)
         yield _figure(f"planted.{key}.whole", f"Planted, {words}: circuits found whole", whole)
         yield _figure(f"planted.{key}.kept_out", f"Planted, {words}: circuits without a follower", followers)
 
 
-def _by_rule(planted: Items) -> Iterator[tuple[str, str, Items]]:
+def _group_by_rule(planted: Items) -> Iterator[tuple[str, str, Items]]:
     for rule, words in RULES.items():
         if some := [item for item in planted if item.options["rule"] == rule]:
             yield rule, words, some
@@ -158,7 +159,7 @@ def _figure(key: str, label: str, found: Estimate) -> Figure:
 def _write_planted(planted: Items) -> ResultTable:
     rows = [
         (Cell(words.capitalize()), Cell(value=len(some)), *map(_show, _measure_planted(some)))
-        for _, words, some in _by_rule(planted)
+        for _, words, some in _group_by_rule(planted)
     ]
     columns = ("The logit is", "Circuits", "Members recovered", "Found whole", "Without a follower")
     return ResultTable("planted", "Planted circuits", columns, tuple(rows), _PLANTED_NOTE)

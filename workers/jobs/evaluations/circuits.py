@@ -41,6 +41,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     layer = _find_layer(model, layers, [str(each) for each in options.get("layers") or []])
     # A small classifier may have fewer classes
     count = min(int(options.get("units") or evaluation.row_of_kind.units), classes.units)
+    # Sorted, so that items lie in the order of the classes.
     chosen = sorted(random.Random(f"classes {evaluation.seed} {model}").sample(range(classes.units), count))
     studied = [str(each) for each in options.get("autoencoders") or []] or [model]
     found = [
@@ -63,6 +64,7 @@ def _find_layer(model: str, layers: Sequence[Layer], named: Sequence[str]) -> st
 
 def _plan_planted(seed: int) -> list[EvaluationItem]:
     """Plan a few circuits of each rule, in turn. They have no unit in the catalogue."""
+    # Another seed plants other circuits.
     numbers = range(seed * _PLANTED, (seed + 1) * _PLANTED)
     return [
         EvaluationItem(
@@ -113,6 +115,7 @@ def _read_curves(report: CircuitReport) -> Mapping[str, Scalar]:
 
 def _read_point(curve: CircuitCurve, share: float, nodes: int) -> Mapping[str, Scalar]:
     """Return both measures at the size nearest to a share of the nodes."""
+    # Curves are measured at a few sizes only; at least one node is kept.
     at = curve.sizes.index(max(1, round(share * nodes)))
     both = {"faithfulness": curve.faithfulness[at].value, "completeness": curve.completeness[at].value}
     return {name_score(measure, curve.method, share): value for measure, value in both.items() if value is not None}

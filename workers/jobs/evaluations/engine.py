@@ -1,7 +1,6 @@
 """Run an evaluation: plan it once, ask the agent in sweeps, score each item after its run, update the figures.
 
-An evaluation that was stopped or killed, or that used up its budget, keeps its results and can be resumed. `long` calls
-this for jobs of kind "evaluation", and `manage.py evaluate` in a terminal.
+An evaluation that was stopped or killed, or that used up its budget, keeps its results and can be resumed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemS
 from experiments.sweeps import of_evaluation
 from workers.errors import RequestError
 from workers.jobs import lease
-from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
+from workers.jobs.evaluations.agent_runs import ask_agent, execute_one, has_workers, list_runs
 from workers.jobs.evaluations.budget import explain_budget
 from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.pairwise_judging import PROBLEM, find_judge
@@ -71,11 +70,12 @@ def evaluate(job: Job, progress: Progress) -> str:
     ask_agent(evaluation, evaluation_type, progress)
     # 3. Score items as their runs end, then do the steps that need several items
     try:
-        with _asking(evaluation):
+        with _let_runs_proceed(evaluation):
             why = _do_all(evaluation, evaluation_type, progress) or _finish(evaluation, evaluation_type, progress)
             if why:
                 of_evaluation.hold(evaluation, why)
     finally:
+        # Also after an error or a stop: an item that was being scored is due again.
         evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
         summarise(evaluation)
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
@@ -87,9 +87,9 @@ def evaluate(job: Job, progress: Progress) -> str:
 
 
 def _take_up(evaluation: Evaluation) -> None:
-    """Plan interrupted items again, and items that failed because their run is paused or blocked: the cause may be
-    gone."""
+    """Plan interrupted items again, and items that failed because their run is paused or blocked."""
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
+    # The cause may be gone by now.
     for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=SUSPENDED):
         if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
@@ -98,13 +98,13 @@ def _take_up(evaluation: Evaluation) -> None:
 
 
 @contextmanager
-def _asking(evaluation: Evaluation) -> Iterator[None]:
-    """Let its runs proceed while the block runs. They also proceed after a worker's shutdown or an outage, because the
-    evaluation will be resumed."""
-    of_evaluation.go_on(evaluation, by_workers=by_workers())
+def _let_runs_proceed(evaluation: Evaluation) -> Iterator[None]:
+    """Let its runs proceed while the block runs."""
+    of_evaluation.resume_runs(evaluation, by_workers=has_workers())
     try:
         yield
     except Exception as error:
+        # After a shutdown or an outage the evaluation is resumed, so its runs may proceed meanwhile.
         if not lease.stopping.is_set() and not explain_outage(error):
             of_evaluation.hold(evaluation, f"Its evaluation failed: {error}")
         raise
@@ -125,6 +125,7 @@ def check_price(evaluation: Evaluation) -> None:
 def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
     for position, item in enumerate(items, 1):
         item.evaluation, item.position = evaluation, position
+    # In one transaction: a plan saved by halves would be taken for the whole.
     EvaluationItem.objects.bulk_create(items)
     evaluation.planned = True
     evaluation.save(update_fields=["planned", "prepared"])
@@ -147,10 +148,11 @@ def _do_all(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
     told = total  # Items left at the latest update of the figures
     while left := steps.count_left(progress):
         report = partial(_report, progress, total - left, total)
-        if why := explain_budget(evaluation, by_workers=by_workers()):
+        if why := explain_budget(evaluation, by_workers=has_workers()):
             return why
         # In a terminal there are no other threads, so this one also plays the runs
-        if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
+        if not steps.take_one(report) and (has_workers() or not execute_one(evaluation, report)):
+            # The other threads do the work, so this one only looks now and then.
             report("Waiting for runs and checks in progress", 0, 1)
             time.sleep(LOOK_EVERY)
         if left < told and time.monotonic() - looked > SUMMARY_EVERY:
@@ -169,7 +171,9 @@ def _finish(evaluation: Evaluation, evaluation_type: EvaluationType, progress: P
     """Do the steps that need several items. Return why it stopped early, "" if nothing is left."""
     began = time.monotonic()
     for _ in evaluation_type.finish(evaluation, progress) if evaluation_type.finish else ():
+        # The generator does a step, then yields.
         began, before = time.monotonic(), began
+        # Saved after each step, so that a stop loses no time of work.
         Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)
         if why := explain_budget(evaluation):
             return why

@@ -39,13 +39,13 @@ class EvaluationType:
 
 
 def find_layers(model: str) -> list[Layer]:
-    """Return the layers of a model, which is examined first if it is not in the catalogue. Raises UnknownName,
-    MissingPart."""
+    """Return the layers of a model, examined first if it is not in the catalogue. Raises UnknownName, MissingPart."""
     return list(catalogue.look_at_model(model).layers.order_by("position"))
 
 
 def make_item(layer: Layer, number: int, group: str, source: str, **options: str) -> EvaluationItem:
     """Return an unsaved item. Creates the row of its unit."""
+    # Units get a row when they are first used.
     unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
     name = f"{layer.model.name} / {layer.name} / unit {number}"
     return EvaluationItem(group=group, source=source, unit=unit, unit_name=name, options=options)

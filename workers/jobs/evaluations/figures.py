@@ -1,7 +1,7 @@
-"""Figures, tables and plots of items: shares, counts, means and medians over units with intervals, and differences
-between sources paired by unit, with Wilcoxon's test and Holm's correction over the planned pairs.
+"""Figures, tables and plots of items: shares, counts, means and medians over units with intervals, and differences.
 
-Comparisons are paired by unit. Units without a label from both sources are dropped and listed.
+Comparisons are paired by unit, with Wilcoxon's test and Holm's correction over the planned pairs. Units without a label
+from both sources are dropped and listed.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ SCORES = {
 base): a label that fits most images has a high AUPRC by its base rate alone."""
 
 
-def checked(name: str) -> Score:
-    """Return a reader of a score in `SCORES`. Missing labels, untestable ones and ones that no image shows score 0, so
-    that abstaining is no advantage. None if the check could not measure this score of any label, as without a judge."""
+def score_reader(name: str) -> Score:
+    """Return a reader of a score in `SCORES`; None if the check could not measure this score of any label."""
 
     def read(item: EvaluationItem) -> float | None:
         value = _read_above(item) if name == "auprc_above" else score_of(name)(item)
@@ -61,6 +60,7 @@ def checked(name: str) -> Score:
             return value
         # The check measured natural images, but the label fits none of them: a score of 0
         natural = name != "generated_auc" and item.scores.get("base_rate") is not None
+        # A missing or untestable label scores 0, so that abstaining is no advantage.
         return 0.0 if item.status == ItemStatus.LACKING or _is_untestable(item) or natural else None
 
     return read
@@ -73,16 +73,17 @@ def _is_untestable(item: EvaluationItem) -> bool:
 
 def _read_above(item: EvaluationItem) -> float | None:
     found, base = (score_of(name)(item) for name in ("auprc", "base_rate"))
+    # A label that fits most images has a high AUPRC by its base rate alone.
     return None if found is None or base is None or base >= 1 else (found - base) / (1 - base)
 
 
-def checked_medians(
+def list_medians(
     items: Sequence[EvaluationItem], sources: Sequence[str], goals: Mapping[str, float] | None = None
 ) -> list[tuple[str, Figure]]:
     """Return the median of each score by source, with the number of testable labels. `goals` apply to the agent."""
     found = []
     for source in sources:
-        own = of_source(items, source)
+        own = filter_source(items, source)
         tested = sum(item.status == ItemStatus.DONE and not _is_untestable(item) for item in own)
         note = (
             f"{tested} of {len(own)} have a label that can be tested; the others count 0" if tested < len(own) else ""
@@ -91,14 +92,14 @@ def checked_medians(
             median = median_figure(
                 name if source == AGENT else f"baselines.{source}.{name}",
                 f"{name_source(source)}, {words}",
-                map(checked(name), own),
+                map(score_reader(name), own),
                 (goals or {}).get(name) if source == AGENT else None,
             )
             found.append((name_source(source), replace(median, note=median.note or note)))
     return found
 
 
-def of_source(items: Iterable[EvaluationItem], source: str) -> list[EvaluationItem]:
+def filter_source(items: Iterable[EvaluationItem], source: str) -> list[EvaluationItem]:
     """Return the items of a source that are done, with or without a label. Failed and unfinished ones have no
     scores."""
     return [each for each in items if each.source == source and each.status in (ItemStatus.DONE, ItemStatus.LACKING)]
@@ -126,7 +127,7 @@ def count_figure(key: str, label: str, values: Iterable[float | None], goal: flo
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlannedComparison:
     """A planned comparison: its name, and the scores of both sides by unit."""
 
     key: str
@@ -135,9 +136,8 @@ class Comparison:
     second: Mapping[int, float]
 
 
-def compare(pairs: Sequence[Comparison]) -> list[Figure]:
-    """Return the mean difference of each comparison over units with both scores. Holm's correction covers all
-    comparisons."""
+def compare(pairs: Sequence[PlannedComparison]) -> list[Figure]:
+    """Return the mean difference of each comparison over units with both scores."""
     measured, tests = [], []
     for pair in pairs:
         # Paired: only units that both sides scored
@@ -146,6 +146,7 @@ def compare(pairs: Sequence[Comparison]) -> list[Figure]:
         measured.append(estimate_difference(one, two) if both else Estimate(why="no unit has both"))
         tests.append(compare_ranks(one, two).p if both else None)
     known = [p for p in tests if p is not None]
+    # Over all comparisons at once, since each one has its chance of a false find.
     adjusted = iter(holm(known))
     notes = ["" if p is None else f"Wilcoxon p = {p:.3g}, after Holm {next(adjusted):.3g}" for p in tests]
     return [
@@ -154,7 +155,7 @@ def compare(pairs: Sequence[Comparison]) -> list[Figure]:
     ]
 
 
-def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None = None) -> dict[int, float]:
+def get_scores_by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None = None) -> dict[int, float]:
     """Return scores by unit. Units without a score get `missing`, or are left out if it is None."""
     found = {}
     for item in items:
@@ -168,6 +169,7 @@ def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None
 def estimate_values(values: ArrayLike) -> Estimate:
     """Return the mean; for values of only 0 and 1 a share, whose interval does not shrink to a point."""
     found = np.asarray(values, dtype=np.float64)
+    # Student's interval of equal values would have no width.
     if len(found) and set(found) <= {0.0, 1.0}:
         return estimate_share(float(found.sum()), len(found))
     return estimate_mean(found)
@@ -179,7 +181,9 @@ def group_table(
     """Return the mean of a score by group and source, and over all units (Table A3)."""
 
     def cells(name: str, chosen: Sequence[EvaluationItem]) -> tuple[Cell, ...]:
-        columns = [estimate_values(_numbers(score(each) for each in of_source(chosen, source))) for source in sources]
+        columns = [
+            estimate_values(_numbers(score(each) for each in filter_source(chosen, source))) for source in sources
+        ]
         return (Cell(name), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in columns))
 
     rows = [cells(group, [each for each in items if each.group == group]) for group in groups]
@@ -204,7 +208,7 @@ def strip_plot(
     for place, source in enumerate(sources):
         points = [
             Point(float(place), value, item=item.pk, label=f"{item.unit_name}: {item.label}")
-            for item in of_source(items, source)
+            for item in filter_source(items, source)
             if (value := score(item)) is not None
         ]
         series.append(Series(name_source(source), tuple(points)))
@@ -217,7 +221,7 @@ def name_items(words: str, items: Iterable[EvaluationItem]) -> ResultNote:
     return ResultNote(words, tuple(cells[:NAMED]), max(0, len(cells) - NAMED))
 
 
-def tell_lacking(items: Sequence[EvaluationItem]) -> list[ResultNote]:
+def note_lacking(items: Sequence[EvaluationItem]) -> list[ResultNote]:
     """Return notes on missing labels by source, and on failed items."""
     notes = []
     for status, words in ((ItemStatus.LACKING, "has no label of"), (ItemStatus.FAILED, "failed on")):

@@ -36,7 +36,7 @@ _LABEL_CHARS = 1_000
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Draw random functions of each family. Families alternate, so that an unfinished evaluation covers all of them."""
+    """Draw random functions of each family."""
     wanted = evaluation.options.get("layers") or []
     count = int(evaluation.options.get("units") or evaluation.row_of_kind.units)
     layers = [each for each in find_layers(str(evaluation.options.get("model") or FUNCTIONS)) if each.kind == FUNCTION]
@@ -51,6 +51,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
             known = (each.partition(":")[0] for each in model.list_defects(layer.name, number))
             defects.update(f"{layer.name}: {each}" for each in known)
     evaluation.prepared = {**evaluation.prepared, LEFT_OUT: dict(left_out), DEFECTS: dict(defects)}
+    # Function by function over all families, so that an unfinished evaluation covers each.
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
 
 
@@ -81,6 +82,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     assert item.unit is not None
     layer = item.unit.layer
     box = functions.open_box(layer.model.name, layer.name, item.unit.number)
+    # Kept: money that was spent counts against the budget.
     spent = float(item.scores.get("cost") or 0)  # Cost of an interrupted attempt
     item.scores, item.reason = {"cost": spent}, ""
     if box.family == "numeric":
@@ -92,6 +94,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     judge = functions.ModelJudge(backbone) if backbone else None
     try:
         found = functions.score(box, told, judge)
+        # Functions of texts are scored by code; the choices compare descriptions with FIND's.
         texts = functions.judge_answer(box, told, judge) if judge and box.family == "strings" else None
     finally:
         if judge:
@@ -126,6 +129,7 @@ def _conclude_once(evaluation: Evaluation, item: EvaluationItem, box: BlackBox, 
     backbone = find_backbone(evaluation.backbone, evaluation.backbone_model, sees=False, unpriced=evaluation.unpriced)
     spend = partial(note_cost, item)
     said = ask(backbone, ask_once(box.family, pairs), parse_once, spend, progress, evaluation.seed)
+    # Not an error: an unreadable answer is a wrong one.
     item.reason = "" if said else f"{backbone.label} gave no answer that can be read."
     return said or FunctionAnswer("", "", "")
 

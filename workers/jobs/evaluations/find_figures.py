@@ -71,7 +71,7 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
     ]
     found = [figure for _, figure in shares]
     found += [each for method in methods for each in _average_choices(method, families, done[method])]
-    tables = [_set_beside(evaluation, done), _by_variant(done)]
+    tables = [_set_beside(evaluation, done), _tabulate_variants(done)]
     return EvaluationResult(
         (*found, *_compare(done, families)),
         tuple(table for table in tables if table.rows),
@@ -79,16 +79,16 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
         (
             *_count_reasons(evaluation, LEFT_OUT, "Left out"),
             *_count_reasons(evaluation, DEFECTS, "Known defect"),
-            *figures.tell_lacking(items),
+            *figures.note_lacking(items),
         ),
     )
 
 
 def _is_done(item: EvaluationItem) -> bool:
-    return "success" in item.scores and bool(figures.of_source([item], item.source))
+    return "success" in item.scores and bool(figures.filter_source([item], item.source))
 
 
-def _of(family: str, items: Items) -> list[EvaluationItem]:
+def _filter_family(family: str, items: Items) -> list[EvaluationItem]:
     return [each for each in items if each.group == family]
 
 
@@ -99,7 +99,7 @@ def _name_key(method: str, family: str, last: str) -> str:
 
 def _count_successes(method: str, family: str, items: Items) -> Figure:
     key, label = _name_key(method, family, "success"), f"{METHODS[method]}, {family}: found out"
-    figure = figures.share_figure(key, label, _of(family, items), "success")
+    figure = figures.share_figure(key, label, _filter_family(family, items), "success")
     rule = f"{JUDGED_SUCCESS} of {TRIPLETS} choices right or more" if family in WORD_FAMILIES else ""
     return replace(figure, note=figure.note or rule)
 
@@ -108,7 +108,7 @@ def _average_choices(method: str, families: Sequence[str], items: Items) -> list
     """Return right choices by the judged descriptions; for the agent also by the true ones."""
     found = []
     for family in families:
-        some = [each for each in _of(family, items) if each.scores.get("judge")]
+        some = [each for each in _filter_family(family, items) if each.scores.get("judge")]
         note = f"judged by {', '.join(sorted({str(each.scores['judge']) for each in some}))}; chance {CHANCE:.2f}"
         labels = {CHOICES: f"{METHODS[method]}, {family}: right choices"}
         labels |= {CEILING: f"Ceiling, {family}: right choices by the true descriptions"} if method == AGENT else {}
@@ -131,12 +131,13 @@ def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> 
     """Compare the agent with one-shot, over all families and in each, and hints with no hints, over all."""
     score = figures.score_of("success")
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             _name_key("difference", family or "all", f"{first}-{second}"),
             f"{METHODS[first]} less {METHODS[second].lower()}, {family or 'all'}: found out",
-            figures.by_unit(_of(family, done[first]) if family else done[first], score),
-            figures.by_unit(_of(family, done[second]) if family else done[second], score),
+            figures.get_scores_by_unit(_filter_family(family, done[first]) if family else done[first], score),
+            figures.get_scores_by_unit(_filter_family(family, done[second]) if family else done[second], score),
         )
+        # Hints are compared over all families only.
         for first, second, some in ((AGENT, ONE_SHOT, ("", *families)), (HINTS, AGENT, ("",)))
         if first in done and second in done
         for family in some
@@ -148,7 +149,10 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
     """Return our rows, then the published ones."""
     who = evaluation.backbone_model or evaluation.backbone
     ours = [
-        (Cell(f"{METHODS[method]}, {who}"), *(_measure(_of(family, items), what) for _, family, what in _COLUMNS))
+        (
+            Cell(f"{METHODS[method]}, {who}"),
+            *(_measure(_filter_family(family, items), what) for _, family, what in _COLUMNS),
+        )
         for method, items in done.items()
         if items
     ]
@@ -156,6 +160,7 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
         (
             Cell(f"{name} (published)", weak=True),
             *(
+                # Published shares have no intervals.
                 Cell(weak=True) if value is None else Cell(value=value, n=_PUBLISHED_N[family], weak=True)
                 for value, (_, family, _) in zip(values, _COLUMNS, strict=True)
             ),
@@ -175,7 +180,7 @@ def _measure(items: Items, what: str) -> Cell:
     return Cell(value=figure.value, low=figure.low, high=figure.high, n=figure.n) if figure else Cell()
 
 
-def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
+def _tabulate_variants(done: dict[str, list[EvaluationItem]]) -> ResultTable:
     """Return numeric functions found out by variant: clean, with noise, with a corrupted interval, approximated by a
     network."""
     rows = []

@@ -17,6 +17,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     options = evaluation.options
     keys = [str(each) for each in options.get("sources") or []]
     require(keys, "a source of labels")
+    # Circuits are units too, and no source labels these.
     rows = Unit.objects.filter(members__isnull=True).select_related("layer__model")
     units = rows.order_by("layer__position", "number")
     if options.get("model"):
@@ -24,6 +25,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     if options.get("layers"):
         units = units.filter(layer__name__in=options["layers"])
     known = sources.labels_of(units, keys)
+    # In the catalogue's order, so that a smaller number gives the first of a larger one.
     chosen = [unit for unit in units if unit.pk in known][: int(options.get("units") or 0) or None]
     return [
         EvaluationItem(

@@ -43,10 +43,10 @@ def _read_choice(item: EvaluationItem) -> float | None:
 
 
 _SCORES: Mapping[str, tuple[str, Score, float]] = {
-    "pearson": ("r", figures.checked("pearson"), -1.0),
+    "pearson": ("r", figures.score_reader("pearson"), -1.0),
     _CHOICE: ("right choices (2AFC)", _read_choice, 0.0),
-    "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above"), -math.inf),
-    "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc"), 0.0),
+    "auprc_above": ("AUPRC above its base rate", figures.score_reader("auprc_above"), -math.inf),
+    "generated_auc": ("AUC of 7 + 7", figures.score_reader("generated_auc"), 0.0),
 }
 """Scores of a label: name, reader, and minimum. The maximum is 1."""
 _MAIN = ("pearson", _CHOICE)
@@ -85,7 +85,7 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
     """Return means by side, differences from the neurons, labels of neurons by their latents, the front, AIM's
     claims."""
     cards: Any = evaluation.prepared.get(CARDS) or []
-    neurons = _Compared(NEURONS, "Neurons", _of(items, NEURONS), {})
+    neurons = _Compared(NEURONS, "Neurons", _filter_group(items, NEURONS), {})
     sides = [neurons, *(_read_side(items, card, cards) for card in cards)]
     means = [(side.words, _average(side, name)) for name in _MAIN for side in sides]
     return EvaluationResult(
@@ -99,21 +99,22 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
             figures.interval_plot("r", "Labels of neurons and latents", "mean r", means[: len(sides)]),
             _draw_front(sides),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
 
 
-def _of(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
-    """Return the items of a group, optionally of one model. Names are compared because units may have left the
-    catalogue."""
+def _filter_group(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
+    """Return the items of a group, optionally of one model."""
+    # By name, because units may have left the catalogue.
     return [each for each in items if each.group == group and each.unit_name.startswith(f"{model} / " if model else "")]
 
 
 def _read_side(items: Items, card: Mapping[str, Any], cards: Sequence[Mapping[str, Any]]) -> _Compared:
     """Return the side of an autoencoder, named by k if all k differ, else by name."""
+    # k names a side best, but two auto-encoders may share it, and some have none.
     several = len({each["k"] for each in cards}) == len(cards) and card["k"]
     words = f"Latents, k {card['k']}" if several else f"Latents of {card['name']}"
-    return _Compared(_name_key(card["name"]), words, _of(items, LATENTS, card["name"]), card)
+    return _Compared(_name_key(card["name"]), words, _filter_group(items, LATENTS, card["name"]), card)
 
 
 def _name_key(name: str) -> str:
@@ -128,7 +129,7 @@ def _average(side: _Compared, name: str) -> Figure:
 
 def _read_scores(items: Items, source: str, name: str) -> list[float]:
     score = _SCORES[name][1]
-    return [value for item in figures.of_source(items, source) if (value := score(item)) is not None]
+    return [value for item in figures.filter_source(items, source) if (value := score(item)) is not None]
 
 
 def _estimate(items: Items, source: str, name: str) -> Estimate:
@@ -160,11 +161,11 @@ def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Fig
     words, score, _ = _SCORES["pearson"]
     return figures.compare(
         [
-            figures.Comparison(
+            figures.PlannedComparison(
                 f"{key}.pearson",
                 f"{label}, {words}",
-                figures.by_unit(figures.of_source(side.items, one), score),
-                figures.by_unit(figures.of_source(side.items, other), score),
+                figures.get_scores_by_unit(figures.filter_source(side.items, one), score),
+                figures.get_scores_by_unit(figures.filter_source(side.items, other), score),
             )
             for side, one, other, label, key in planned
         ]
@@ -183,7 +184,9 @@ def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
         rows += [(f"{side.words}, {name_source(each).lower()}", side.items, each) for each in (AGENT, ONE_SHOT)]
     for side in sides[1:]:
         name = side.card["name"]
-        rows.append((f"{side.words}: those that add most to a neuron, agent", _of(items, MATCHED, name), AGENT))
+        rows.append(
+            (f"{side.words}: those that add most to a neuron, agent", _filter_group(items, MATCHED, name), AGENT)
+        )
         rows.append((f"Neurons, by their {side.words.lower()}", sides[0].items, name))
     cells = [(Cell(words), *(_measure(some, source, name) for name in _SCORES)) for words, some, source in rows]
     columns = ("", *(words for words, *_ in _SCORES.values()))
@@ -225,6 +228,7 @@ def _find_front(sides: Sequence[_Compared]) -> list[_Compared]:
     """Return the Pareto front: sorted by unexplained variance, the sides with a higher r than all before."""
     found: list[_Compared] = []
     best = float("-inf")
+    # Of equal variance the better label comes first.
     for side in sorted(sides, key=lambda each: (_place(each)[0], -(_place(each)[1].value or 0.0))):
         value = _place(side)[1].value
         if value is not None and value > best:
@@ -267,6 +271,7 @@ def _put_latent_first(told: ToldPreference) -> tuple[str, Proportion]:
     if not (told.one == AGENT and told.other.startswith(BY_LATENT)):
         return f"{name_pair(told.one, told.other, told.model)}, {by}", share
     words = f"{name_pair(told.other, told.one, told.model)}, {by}"
+    # The share is turned around, so its ends change places.
     value, low, high = (None if end is None else 1 - end for end in (share.value, share.high, share.low))
     return words, Proportion(share.n - share.hits, share.n, value, low, high, share.units)
 

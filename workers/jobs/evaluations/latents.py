@@ -25,8 +25,7 @@ _UNIFORM = 1_000
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Plan units and latents in turn, so that an unfinished evaluation compares both. Labels of units by latents come
-    last."""
+    """Plan units and latents in turn; labels of units by latents come last."""
     options = evaluation.options
     model, names = str(options.get("model") or ""), [str(each) for each in options.get("autoencoders") or []]
     layer = _find_layer(model, str((options.get("layers") or [""])[0]))
@@ -36,6 +35,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     units = sorted(draw_alive(layer, dataset, count, f"neurons {evaluation.seed} {layer.name}"))
     if not units:
         return []
+    # A row for each unit, filled up with latents, so that an unfinished evaluation compares both.
     rows = [list(_make_items(layer, number, NEURONS)) for number in units]
     late: list[EvaluationItem] = []
     evaluation.prepared = {**evaluation.prepared, CARDS: [_describe(name) for name in names]}
@@ -46,10 +46,12 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         # The latents that add most to the units need labels too, unless they were drawn anyway
         adding = {unit: _find_latent(name, layer, dataset, unit) for unit in units}
         for at, latent in enumerate(drawn):
+            # More latents than units: the last row takes the rest.
             rows[min(at, len(rows) - 1)] += _make_items(own, latent, LATENTS)
         matched = sorted({each for each in adding.values() if each is not None} - set(drawn))
         for at, latent in enumerate(matched):
             rows[min(at, len(rows) - 1)].append(make_item(own, latent, MATCHED, AGENT))
+        # A unit without such a latent keeps an item, which says that it lacks a label.
         told = {unit: {} if latent is None else {LATENT: str(latent)} for unit, latent in adding.items()}
         late += [make_item(layer, unit, NEURONS, name, **told[unit]) for unit in units]
     return [*(item for row in rows for item in row), *late]
@@ -76,7 +78,8 @@ def _find_latent(name: str, layer: Layer, dataset: str, unit: int) -> int | None
 
 
 def _describe(name: str) -> dict[str, object]:
-    """Return the description of an autoencoder now, because another one may get its name later."""
+    """Return the description of an autoencoder."""
+    # As it is now: another one may get its name later.
     row = Layer.objects.select_related("model__autoencoder").get(model__name=name).model.autoencoder
     quality = row.card["quality"]
     return {
@@ -92,6 +95,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     del evaluation, progress
     natural = (item.label_check.result.get("natural") if item.label_check else None) or {}
     acts, said = (natural.get(name) or [] for name in ("activations", "expected"))
+    # Only the evenly drawn ones: later images were chosen by the label itself.
     found = measure_choices(acts[:_UNIFORM], said[:_UNIFORM]) if acts else None
     if found is not None:
         item.scores = {**item.scores, "choice": found}

@@ -1,5 +1,5 @@
 """Let a model judge an evaluation's labels in pairs (paper, Table 1): a pairwise trial, created after all items are
-done, judged pair by pair, then closed. Shares are read from the trial; see `pairwise.of_evaluation`."""
+done, judged pair by pair, then closed. Shares are read from the trial; see `experiments/pairwise/of_evaluation.py`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def find_judge(evaluation: Evaluation) -> Backbone | None:
     key, _, model = str(evaluation.options.get("judge") or "").partition(":")
     if not key:
         return None
+    # The scripted judge reads the scenes.
     sees = key != SCRIPTED and evaluation.row_of_kind.compares_labels
     return find_backbone(key, model, sees=sees, unpriced=evaluation.unpriced)
 
@@ -54,6 +55,7 @@ def _judge_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
     judge = _find_open(evaluation) or _make(evaluation)
     if judge is not None:
         yield from judge_pairs(judge, backbone, progress)
+        # Closed, so that its shares are final.
         actions.close_trial(Actor(evaluation.owner), judge.trial_id)
 
 
@@ -68,8 +70,7 @@ def _own_trials(evaluation: Evaluation) -> list[PairwiseTrial]:
 
 @transaction.atomic
 def _make(evaluation: Evaluation) -> Judge | None:
-    """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none. Sources that
-    were added later are compared with the agent."""
+    """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none."""
     compared = {key for trial in _own_trials(evaluation) for key in trial.sources}
     # Labels of people wait until all are written; shuffled ones are known to be wrong
     left_out = {SHUFFLED, *([PERSON] if list_waiting(evaluation).exists() else [])}
@@ -89,6 +90,7 @@ def _make(evaluation: Evaluation) -> Judge | None:
     if trial is None:
         return None
     key, _, model = str(evaluation.options.get("judge") or "").partition(":")
+    # Never more than the evaluation's own budget.
     limit = evaluation.cost_limit or actions.MAX_COST
     return Judge.objects.create(
         trial=trial, backbone=key, backbone_model=model, cost_limit=limit, unpriced=evaluation.unpriced
@@ -99,6 +101,7 @@ def _write_exemplars(evaluation: Evaluation, progress: Progress) -> Iterator[Non
     """Prepare exemplars of each unit without a known truth. Yields before each missing one."""
     items = evaluation.items.filter(unit__isnull=False).exclude(unit__layer__kind=CONCEPT).exclude(label="")
     left = items.exclude(unit__profiles__written__isnull=False).values_list("unit_id", "unit__layer__model__name")
+    # A set, since several items share a unit.
     for unit, model in sorted(set(left)):
         yield
         key = find_dataset(evaluation, model)

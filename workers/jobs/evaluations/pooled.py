@@ -1,9 +1,8 @@
 """The paper's pooled comparison (section 4.1, Figures 3 and 4, Table A3): several sources, one pool of prompts.
 
 The prompts of all labels of a unit are pooled. Each label is paired with the 7 prompts that it entails most and the 7
-that it entails least, so no label is tested only on prompts of its own author. In toybox the scenes behind the images
-decide which prompts show what a label says; elsewhere a new conversation with the backbone does. Images and
-measurements come from the label checks. Runs unit by unit after all items are done; finished units are kept.
+that it entails least, so no label is tested only on prompts of its own author. Images and measurements come from the
+label checks. Runs unit by unit after all items are done; finished units are kept.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from experiments.label_checks.requests import BACKBONE, spend
+from experiments.label_checks.requests import BACKBONE, add_usage
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import RequestError
 from workers.jobs.images import ImagesInDatabase
@@ -81,7 +80,8 @@ def _prompts_of(item: EvaluationItem) -> list[str]:
 def _score_unit(
     items: Sequence[EvaluationItem], pool: Sequence[str], named: str, evaluation: Evaluation, progress: Progress
 ) -> None:
-    """Score each label once, even if two sources gave it."""
+    """Score each label once."""
+    # By check: two sources may have given the same label.
     checks = {item.label_check_id: item.label_check for item in items if item.label_check}
     measured = _measure_pool(next(iter(checks.values())), pool, progress)
     found: dict[int | None, dict[str, float | str | None]] = {}
@@ -89,8 +89,10 @@ def _score_unit(
         try:
             found[key] = _score_label(check, measured, evaluation, progress)
         except RequestError as error:
+            # The reason is saved as the item's result, so that it is not tried again at each call.
             found[key] = {"pooled_problem": str(error)}
     for item in items:
+        # Old figures go, even if there are no new ones.
         others = {name: value for name, value in item.scores.items() if not name.startswith("pooled_")}
         item.scores = {**others, **found[item.label_check_id], POOL: named}
         item.save(update_fields=["scores"])
@@ -106,6 +108,7 @@ def _measure_pool(check: LabelCheck, pool: Sequence[str], progress: Progress) ->
             keys[row.prompt].append(row.image_id)
     every = [key for each in keys.values() for key in each]
     answers = measure(CheckedUnit.of(check, progress).spec, every, progress)
+    # One query for the provenance of all images.
     images = ImagesInDatabase()
     images.expect(every)
     return [
@@ -141,6 +144,8 @@ def _pair(
 ) -> PairedPrompts:
     judge = str(check.options.get("judge") or "")
     if judge not in ("", BACKBONE) and laboratory().presence_judge(judge).kind == "exact":
+        # In toybox the scenes behind the images tell which prompts show what a label says; elsewhere a backbone reads
+        # the prompts.
         return _pair_by_scenes(check.text, judge, pool, progress)
     if not check.options.get("backbone"):
         raise RequestError(
@@ -153,6 +158,7 @@ def _pair_by_scenes(label: str, judge: str, pool: Sequence[_PooledPrompt], progr
     """Pair by the share of a prompt's images that show what the label says. Ties keep the order of the pool."""
     pictures = [Picture(placeholder(), scene) for prompt in pool for scene in prompt.scenes]
     said = iter(laboratory().presence_judge(judge).judge(label, pictures, progress))
+    # Unreadable scenes count as not shown.
     shown = [[next(said) or 0.0 for _ in prompt.scenes] for prompt in pool]
     order = sorted(range(len(pool)), key=lambda at: -sum(shown[at]) / max(1, len(shown[at])))
     return PairedPrompts(tuple(order[:COUNT]), tuple(order[: -COUNT - 1 : -1]))
@@ -163,6 +169,7 @@ def _pair_by_reading(
 ) -> PairedPrompts:
     """Pair by a conversation about the texts only. The answer for a pool is stored with the check."""
     texts = [prompt.text for prompt in pool]
+    # The order of the pool is part of the question.
     named = sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
     kept = check.kept.setdefault("pairings", {})
     if named not in kept:
@@ -172,7 +179,7 @@ def _pair_by_reading(
         )
         parse = partial(parse_pairing, pool=len(pool))
         found = ask(
-            backbone, ask_for_pairing(check.text, texts), parse, partial(_note, check), progress, evaluation.seed
+            backbone, ask_for_pairing(check.text, texts), parse, partial(_add_cost, check), progress, evaluation.seed
         )
         if found is None:
             raise RequestError(f"{backbone.label} gave no pairing of “{check.text}” that can be read.")
@@ -182,6 +189,6 @@ def _pair_by_reading(
     return PairedPrompts(tuple(most), tuple(least))
 
 
-def _note(check: LabelCheck, usage: Usage) -> None:
+def _add_cost(check: LabelCheck, usage: Usage) -> None:
     """Add the cost of a reply to the check, and so to the budget of the evaluation."""
-    spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    add_usage(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)

@@ -32,7 +32,7 @@ def add_pooled(
             figures.mean_figure(
                 f"pooled.{source}.{name}",
                 f"{name_source(source)}, pooled: mean activation on the 7 prompts {words}",
-                map(figures.score_of(f"pooled_{name}"), figures.of_source(items, source)),
+                map(figures.score_of(f"pooled_{name}"), figures.filter_source(items, source)),
             ),
         )
         for source in sources
@@ -46,21 +46,21 @@ def add_pooled(
         figures=(*result.figures, *(figure for _, figure in means), *_compare(items, sources)),
         tables=(*result.tables, _write_table(items, groups, sources)),
         plots=(*result.plots, figures.interval_plot("pooled", "Pooled prompts", "mean activation", short)),
-        notes=(*result.notes, *_tell_lacking(items, sources)),
+        notes=(*result.notes, *_note_lacking(items, sources)),
     )
 
 
 def _compare(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[Figure]:
     """Compare how well labels separate prompts, in standard deviations of the unit's activations, over units with both
     labels."""
-    first = figures.by_unit(figures.of_source(items, sources[0]), _DIFFERENCE)
+    first = figures.get_scores_by_unit(figures.filter_source(items, sources[0]), _DIFFERENCE)
     return figures.compare(
         [
-            figures.Comparison(
+            figures.PlannedComparison(
                 f"pooled.difference.{source}",
                 f"{name_source(sources[0])} less {name_source(source).lower()}: entailed most less least, in SD",
                 first,
-                figures.by_unit(figures.of_source(items, source), _DIFFERENCE),
+                figures.get_scores_by_unit(figures.filter_source(items, source), _DIFFERENCE),
             )
             for source in sources[1:]
         ]
@@ -81,7 +81,8 @@ def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources
     return replace(positive, columns=("", *columns), rows=rows, note=f"{positive.note} {_NOTE}")
 
 
-def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultNote]:
+# One item of each unit names it.
+def _note_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultNote]:
     """Return notes on units that a source has no pooled score for, and on the reasons."""
     units = {item.unit_id: item for item in items}
     notes = []

@@ -75,6 +75,7 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
     if item.source not in found:
         item.reason = f"{name_source(item.source)} has no label of this unit."
         return ""
+    # Imports separate alternatives by semicolons; checks understand OR.
     return clean_line(found[item.source].text.replace("; ", " OR "))
 
 
@@ -104,6 +105,7 @@ def _require_written(run: Run) -> Run:
 
 def _read_labels(item: EvaluationItem, run: Run, who: str) -> str:
     """Return the labels of a run's conclusion; "" if none, with the reason in the item."""
+    # "none" says that the unit has no label.
     named = [clean_line(each) for each in run.labels if each.casefold() != "none"]
     item.reason = "" if named else run.reason or f"{who} concluded without a label."
     return " OR ".join(dict.fromkeys(named))

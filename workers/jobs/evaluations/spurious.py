@@ -1,8 +1,7 @@
 """Spurious features (paper, section 5.1, Table 2): the agent judges units of a classifier from unbalanced data alone.
 
-For each seed a classifier is trained, l1 selects the units, and each unit is judged in a run. A seed has figures only
-after all its units are judged, because a part of them would answer another question. The option `latents` uses latents
-of a sparse autoencoder of each classifier instead of its units (AIM).
+For each seed a classifier is trained, l1 selects the units, and each unit is judged in a run. The option `latents` uses
+latents of a sparse autoencoder of each classifier instead of its units (AIM).
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ verdicts."""
 
 
 _scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
-"""Latest verdicts and their table, by model or autoencoder and number of units. The fits take seconds, and figures are
-updated often."""
+"""Latest verdicts and their table, by model or autoencoder and number of units."""
 
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
@@ -96,6 +94,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     del evaluation, progress
     run = read_run(item)
     said = [label.strip().upper() for label in run.labels]
+    # Anything else is no verdict, and must not count as one.
     if said not in (["SELECTIVE"], ["SPURIOUS"]):
         raise RequestError(f"Run {run.pk} gave no verdict, SELECTIVE or SPURIOUS: {run.reason or ', '.join(said)}.")
     item.label = said[0]
@@ -113,7 +112,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             for each in own
             if each.status == ItemStatus.DONE and each.unit is not None
         }
-        # Only complete seeds have figures, see above
+        # A part of the units would answer another question, so only complete seeds have figures
         if own and len(judged) == len(own):
             ready = _prepare_seed(evaluation, seed, no_progress)
             found.append((ready, judged, _score_once(ready, judged)))
@@ -128,7 +127,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     factor, repairs = float(evaluation.options.get("repair") or 0.0), []
     for ready, judged, _ in found:
         if ready.card:
-            notes.append(_tell_latents(ready.card))
+            notes.append(_describe_latents(ready.card))
         else:
             repairs.append(_write_repair(ready, judged, factor))
     return EvaluationResult(
@@ -139,7 +138,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-def _tell_latents(card: SparseCard) -> str:
+def _describe_latents(card: SparseCard) -> str:
     quality = card.quality
     return (
         f"{card.latents:,} latents (k {card.k}) of {card.model}, sae:{card.name}: {quality.unexplained:.1%} of "
@@ -150,6 +149,7 @@ def _tell_latents(card: SparseCard) -> str:
 
 def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
     key = ready.studied, len(ready.units)
+    # The fits take seconds, and figures are updated often.
     verdicts, table = _scored.get(key, (None, None))
     if table is None or verdicts != judged:
         table = score(ready, judged)
@@ -242,7 +242,9 @@ def _title_chosen(tables: Sequence[Table2]) -> str:
 
 def _list_rows(tables: Sequence[Table2]) -> list[TableRow]:
     """Return each row once, from the first seed that has it."""
+    # Reversed, so that the first seed's row stays.
     rows = {(row.key, row.regularised): row for table in reversed(tables) for row in table.rows}
+    # Seeds without selective units have fewer rows.
     longest = max(tables, key=lambda table: len(table.rows))
     return [rows[row.key, row.regularised] for row in longest.rows]
 

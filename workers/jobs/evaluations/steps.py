@@ -1,7 +1,4 @@
-"""Process one item step by step: its source labels the unit, the label is checked, both are scored.
-
-Checks are requested some items ahead, so that other workers can measure them in parallel.
-"""
+"""Process one item step by step: its source labels the unit, the label is checked, both are scored."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from experiments.evaluations.people import list_waiting
 from experiments.label_checks.requests import assign_check, choose_method, request_check
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
-from workers.jobs.evaluations.agent_runs import by_workers
+from workers.jobs.evaluations.agent_runs import has_workers
 from workers.jobs.evaluations.evaluation_type import EvaluationType
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
 from workers.jobs.evaluations.tables_of_tests import read_test_scores
@@ -27,8 +24,7 @@ from workers.record.statuses import ACTIVE
 log = logging.getLogger(__name__)
 
 MAX_AHEAD = 8
-"""Maximum number of items with open checks: so many workers can help, and the budget is exceeded by no more than
-that."""
+"""Maximum number of items with open checks: so many workers can measure in parallel."""
 UNDER_WAY = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
 """Columns of a check that are copied to an item."""
@@ -42,8 +38,8 @@ class Steps:
         self._evaluation_type = evaluation_type
 
     def count_left(self, progress: Progress) -> int:
-        """Score items whose checks are finished, since these are paid for. Return the number of items left, without
-        those that wait for people."""
+        """Score items with finished checks. Return the number of items left, without those that wait for people."""
+        # Before anything new: these checks are paid for.
         checked = self._list_left().filter(status=ItemStatus.RUNNING).exclude(label_check__status__in=UNDER_WAY)
         for item in checked:
             self._take(item, partial(self._score, item, progress, item.label_check))
@@ -65,21 +61,20 @@ class Steps:
         return rows.select_related("unit__layer__model", "run", "label_check").order_by("position")
 
     def _find_ready(self) -> EvaluationItem | None:
-        """Return the first item that can be labelled: no run of its unit is in progress, so that an unfinished
-        evaluation compares, and labels of other sources that it needs exist."""
+        """Return the first item that can be labelled."""
         left = self._list_left()
-        # Checks that are already open come first
+        # Open checks first: the budget is exceeded by no more than these
         if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
             return None
         asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)
         # All sources of a unit become ready together, so an unfinished evaluation stays balanced
         ready = left.filter(status=ItemStatus.PLANNED).exclude(Exists(asked.filter(unit=OuterRef("unit"))))
+        # Late sources need the labels of the others.
         early = left.exclude(IS_LATE)
         return ready.exclude(IS_LATE).first() or (None if early.exists() else ready.first())
 
     def _take(self, item: EvaluationItem, step: Callable[[], float]) -> None:
-        """Do a step, which returns seconds spent elsewhere. An error of the item's label or run fails the item; errors
-        that affect all items are passed on."""
+        """Do a step, which returns seconds spent elsewhere. Errors that affect all items are passed on."""
         began, beside = time.monotonic(), 0.0
         try:
             beside = step()
@@ -93,6 +88,7 @@ class Steps:
             log.exception("%s failed.", item)
             item.status = ItemStatus.FAILED
             item.reason = f"{type(error).__name__}: {error}. The worker's output says more."
+        # Also after an error: the time is spent.
         finally:
             took = time.monotonic() - began + beside
             item.seconds += took
@@ -101,7 +97,8 @@ class Steps:
 
     def _label(self, item: EvaluationItem, progress: Progress) -> float:
         """Let the source label the unit, unless it already did, and request a check of the label."""
-        _about(item, progress)("begins", 0, 1)
+        # At once, so that people see which item is in work.
+        _name_item(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
             item.label = find_label(self._evaluation, item, progress) if self._evaluation_type.gives_labels else ""
@@ -117,7 +114,8 @@ class Steps:
         evaluation = self._evaluation
         dataset = str(evaluation.options.get("dataset") or "")
         method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
-        check = request_check(item.unit, item.label, method, enqueue=by_workers(), unpriced=evaluation.unpriced)
+        # In a terminal this process measures the check itself.
+        check = request_check(item.unit, item.label, method, enqueue=has_workers(), unpriced=evaluation.unpriced)
         item.label_check = check
         if item.run:
             assign_check(item.run, check)
@@ -126,7 +124,7 @@ class Steps:
     def _measure(self, progress: Progress) -> bool:
         """Measure a check that no other worker has claimed; False if there is none."""
         for item in self._list_left().filter(status=ItemStatus.RUNNING):
-            done = run_check(item.label_check_id or 0, _about(item, progress))
+            done = run_check(item.label_check_id or 0, _name_item(item, progress))
             if done is not None:
                 return done.status != CheckStatus.QUEUED  # Back in the queue if something it needs is missing
         return False
@@ -135,13 +133,14 @@ class Steps:
         """Score an item after its check. `waited` is the check whose seconds count for this item."""
         if item.label_check:
             _read_check(item, item.label_check)
+        # Also without a label: `score` may take its own from the run.
         if self._evaluation_type.score:
             self._evaluation_type.score(self._evaluation, item, progress)
         item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
         return waited.seconds if waited else 0.0
 
 
-def _about(item: EvaluationItem, progress: Progress) -> Progress:
+def _name_item(item: EvaluationItem, progress: Progress) -> Progress:
     """Return a progress callback that names the item."""
 
     def tell(what: str, done: int, total: int) -> None:

@@ -46,13 +46,13 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
 
 
 def _share_out(count: int, there: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of neurons per kind, `count` in total or fewer if there are not enough. Each next neuron goes
-    to the kind that is furthest behind its share."""
+    """Return the number of neurons per kind, `count` in total or fewer if there are not enough."""
     found = dict.fromkeys(KINDS, 0)
     for done in range(1, count + 1):
         open_ones = [kind for kind in KINDS if found[kind] < there[kind]]
         if not open_ones:
             break
+        # To the kind that is furthest behind its share, so that an unfinished batch is balanced too.
         found[max(open_ones, key=lambda kind: done * KINDS[kind] - found[kind])] += 1
     return found
 
@@ -67,6 +67,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     neurons = choose_neurons(evaluation)
     asked = evaluation.options.get("sources") or SOURCES
     items = []
+    # Stable, so that sources keep their given order.
     for source in sorted(asked, key=lambda each: DEFERRED_SOURCES.get(each, 0)):
         for neuron, kind in neurons:
             items.append(EvaluationItem(group=kind, source=source, unit=neuron.unit, unit_name=neuron.unit_name))
@@ -83,21 +84,22 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     shares: list[tuple[str, Figure]] = []
     for source in sources:
         for group in [*groups, ""]:
-            chosen = [each for each in figures.of_source(items, source) if group in ("", each.group)]
+            chosen = [each for each in figures.filter_source(items, source) if group in ("", each.group)]
             key = ".".join(
                 each for each in ("" if source == AGENT else f"baselines.{source}", group or "all", "right") if each
             )
             label = f"{name_source(source)}, {group or 'all'}"
+            # Goals are set for the agent alone.
             goal = GOALS.get(group) if source == AGENT else None
             shares.append((name_source(source), figures.share_figure(key, label, chosen, "right", goal)))
     right, r = figures.score_of("right"), figures.score_of("pearson")
     single = [each for each in items if each.group == SINGLE]
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"Agent less {name_source(source).lower()}: {words}",
-            figures.by_unit(figures.of_source(some, AGENT), score, 0.0),
-            figures.by_unit(figures.of_source(some, source), score, 0.0),
+            figures.get_scores_by_unit(figures.filter_source(some, AGENT), score, 0.0),
+            figures.get_scores_by_unit(figures.filter_source(some, source), score, 0.0),
         )
         for source in sources
         if source != AGENT
@@ -107,7 +109,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             ("pearson", "r", r, items),
         )
     ]
-    medians = [figure for _, figure in figures.checked_medians(items, sources)]
+    medians = [figure for _, figure in figures.list_medians(items, sources)]
     result = EvaluationResult(
         (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
         (figures.group_table("right", "Share with exactly the right concepts", items, right, groups, sources),),
@@ -115,7 +117,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             figures.interval_plot("right", "Share with exactly the right concepts", "share", shares),
             figures.strip_plot("pearson", "r of each label", "r", items, r, sources),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
     return add_pooled(result, items, groups, sources)
 

@@ -50,9 +50,9 @@ def tabulate_tests(items: Sequence[EvaluationItem], sources: Sequence[str]) -> l
     # Checks from before these tests have no such scores
     if not any(item.scores.get("detection") is not None for item in items):
         return []
-    first = figures.of_source(items, sources[0])
+    first = figures.filter_source(items, sources[0])
     own = f"{name_source(sources[0])}, {len(first)} labels"
-    every = [item for source in sources for item in figures.of_source(items, source)]
+    every = [item for source in sources for item in figures.filter_source(items, source)]
     tables = [_tabulate_medians(items, sources), _tabulate_labels(first, own), _correlate_tests("own", first, own)]
     return (
         tables if len(sources) == 1 else [*tables, _correlate_tests("all", every, f"all sources, {len(every)} labels")]
@@ -68,7 +68,7 @@ def _read(items: Sequence[EvaluationItem], name: str) -> NDArray[np.float64]:
 def _tabulate_medians(items: Sequence[EvaluationItem], sources: Sequence[str]) -> ResultTable:
     rows = []
     for name, words in TESTS.items():
-        found = [estimate_median(_read(figures.of_source(items, source), name)) for source in sources]
+        found = [estimate_median(_read(figures.filter_source(items, source), name)) for source in sources]
         rows.append((Cell(words), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in found)))
     return ResultTable(
         "tests",

@@ -28,8 +28,7 @@ GOALS = {"generated_auc": 0.9}
 
 
 def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Return items without a source: units drawn evenly from the layers. Layers alternate, so that an unfinished
-    evaluation covers all. Units that no image activates are left out."""
+    """Return items without a source: units drawn evenly from the layers, without dead ones."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
@@ -43,7 +42,9 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
         share = count // len(layers) + (place < count % len(layers))
         numbers = draw_alive(layer, dataset, share, f"units {evaluation.seed} {layer.name}")
         drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
+        # Spread evenly over the whole, so that layers with fewer units alternate, too.
         chosen += [((at + 0.5) / len(drawn), place, item) for at, item in enumerate(drawn)]
+    # Layers alternate, so that an unfinished evaluation covers all.
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
 
 
@@ -72,20 +73,20 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     sources = list(dict.fromkeys(item.source for item in items))
     groups = list(dict.fromkeys(item.group for item in items))
     first = sources[0] if sources else AGENT
-    medians = figures.checked_medians(items, sources, GOALS)
+    medians = figures.list_medians(items, sources, GOALS)
     pairs = [
-        figures.Comparison(
+        figures.PlannedComparison(
             f"difference.{source}.{name}",
             f"{name_source(first)} less {name_source(source).lower()}: {words.removeprefix('median ')}",
-            figures.by_unit(figures.of_source(items, first), figures.checked(name)),
-            figures.by_unit(figures.of_source(items, source), figures.checked(name)),
+            figures.get_scores_by_unit(figures.filter_source(items, first), figures.score_reader(name)),
+            figures.get_scores_by_unit(figures.filter_source(items, source), figures.score_reader(name)),
         )
         for source in sources[1:]
         for name, words in figures.SCORES.items()
     ]
     tables = [
         figures.group_table(
-            name, f"Mean {words.removeprefix('median ')}", items, figures.checked(name), groups, sources
+            name, f"Mean {words.removeprefix('median ')}", items, figures.score_reader(name), groups, sources
         )
         for name, words in figures.SCORES.items()
     ]
@@ -96,7 +97,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
             figures.interval_plot("medians", "Medians over units", "", medians),
             figures.strip_plot("pearson", "r of each label", "r", items, figures.score_of("pearson"), sources),
         ),
-        tuple(figures.tell_lacking(items)),
+        tuple(figures.note_lacking(items)),
     )
     return add_pooled(result, items, groups, sources)
 

@@ -48,15 +48,16 @@ def write_evaluation(
     row = lists.with_progress(Evaluation.objects.filter(pk=items.values_list("evaluation")[:1])).get()
     with packing_log(target) as pack:
         log = Log(pack)
+        # In parts, so that memory does not grow with the number of items.
         for done, item in enumerate(EVALUATIONS.prepared(items).iterator(chunk_size=sample.AT_ONCE)):
             progress(f"Item {item.position}", done, count)
-            log.add(_of_item(item, EVALUATIONS.row(item, names), _find_run(item, names)))
+            log.add(_build_sample(item, EVALUATIONS.row(item, names), _find_run(item, names)))
         result = read_result(row, lists.list_hidden(row, names))
         log.finish(
             row.created,
             spec=_name(row),
             status=_status(row.job),
-            scores=scores.of_figures(result.figures, row.kind),
+            scores=scores.build_figures(result.figures, row.kind),
             error=error_json(row.job.result) if row.job and row.job.status == JobStatus.FAILED else None,
         )
     return count
@@ -85,12 +86,12 @@ def _find_run(item: EvaluationItem, names: SystemNameMasker) -> Run | None:
     return None if run is None or names.is_masked(run) else run
 
 
-def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> LogSample:
+def _build_sample(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> LogSample:
     """Return the item's run with the item's scores; without a run, the label as the only answer."""
     label = told["label"] or ""
     figures = {"pearson": told["pearson"], "auprc": told["auprc"], **(told["scores"] or {})}
     found: dict[str, Json] = {scores.LABEL: {"value": label, "answer": label}} if label else {}
-    found |= scores.of_values(figures, label)
+    found |= scores.build_values(figures, label)
     metadata = {name: _plain(value) for name, value in told.items() if name not in {"scores", "label"}}
     # Derived, so that exporting again gives the same sample
     uuid = hashlib.sha256(f"{item.evaluation_id} {item.pk}".encode()).hexdigest()[:22]
@@ -103,7 +104,8 @@ def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> 
     error = error_json(item.reason) if item.status == ItemStatus.FAILED else None
     if run is None:
         return LogSample(model=item.source, scores=found, **_answer(item, told, metadata, error, uuid), **shared)
-    whole = sample.of_run(run)
+    whole = sample.build_sample(run)
+    # The item's columns win: they are what the table shows.
     body = {**whole.body, "metadata": {**whole.body["metadata"], **metadata}, "error": whole.body["error"] or error}
     known = {**whole.known, "uuid": uuid}
     return replace(whole, scores={**whole.scores, **found}, known=known, body=body, **shared)

@@ -55,7 +55,9 @@ class Log:
         for name, value in (("task", each.task), ("model", each.model), ("status", each.status), ("uuid", each.uuid)):
             self.told.setdefault(name, {})[value] = None
         for model, used in each.usage.items():
+            # Summed up at once: one figure a model stays in memory.
             self.usage[model] = [reduce(add, self.usage.get(model, []), used)]
+        # A dictionary cannot be in a set.
         if each.limits not in self.limits:
             self.limits.append(each.limits)
         found = [at for at in (*self.times, each.started, each.ended) if at is not None]
@@ -121,7 +123,7 @@ def write_runs(keys: Sequence[int], target: IO[bytes], progress: Progress, viewe
             progress(f"Run {run.pk}", done, len(keys))
             if viewer is not None:
                 export_query.record_disclosure(opinions.reviews_of(run, viewer), viewer)
-            log.add(sample.of_run(run))
+            log.add(sample.build_sample(run))
             export_bundle.write(pack, run, None, f"run-{run.pk}/", viewer)
             # The first and the last run suffice for the name of the sweep
             heads = [*heads[:1], run]

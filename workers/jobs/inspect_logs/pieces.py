@@ -27,6 +27,7 @@ class Attachments:
 
     def picture(self, key: str) -> str:
         """Return the reference to a stored image."""
+        # An ordered set: pictures are written in the order of their first use.
         self.pictures[key] = None
         return f"{PROTOCOL}{key}"
 

@@ -63,15 +63,16 @@ class LogSample:
         return {"id": self.id, "epoch": 1, **self.known, "scores": self.scores, "metadata": metadata, **told}
 
 
-def of_run(run: Run) -> LogSample:
+def build_sample(run: Run) -> LogSample:
     """Return the sample of a run. Its events are in memory while it is written, its images never."""
     attachments = Attachments()
     data = run_record.to_json(run)
     asked, metadata = run.question, _metadata(data)
     question = {"input": asked, "target": "", "id": run.pk, "metadata": metadata}
+    # Up to the row's last event: a worker may add one meanwhile.
     rows = list(run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE))
     transcript = Transcript(rows, model_of(run), question, attachments)
-    found = scores.of_run(run)
+    found = scores.build_scores(run)
     times = _times(run, rows)
     known = {
         "input": asked,
@@ -87,7 +88,7 @@ def of_run(run: Run) -> LogSample:
         "message_count": len(transcript.messages),
         "error": error_json(run.reason) if run.status == Status.FAILED else None,
         "limit": _limit(run) if run.status == Status.LIMIT_REACHED else None,
-        "output": _last_output(transcript),
+        "output": _get_last_output(transcript),
         "messages": StreamedList(transcript.messages),
         "events": StreamedList(transcript.events()),
         "events_data": StreamedObject({"messages": StreamedList(transcript.messages), "calls": []}),
@@ -143,7 +144,7 @@ def _limit(run: Run) -> Json:
     return {"type": kind, "limit": run.limits.get(names[kind]) or 0, "reason": run.reason}
 
 
-def _last_output(transcript: Transcript) -> Json:
+def _get_last_output(transcript: Transcript) -> Json:
     """Return the last reply."""
     last = next((each for each in reversed(transcript.messages) if each["role"] == "assistant"), None)
     choices = [{"message": last, "stop_reason": "stop"}] if last else []

@@ -26,20 +26,21 @@ LIMITS = {"rounds": "custom", "tokens": "token", "US dollars": "cost", "seconds"
 """Words in the sentence about a reached limit -> Inspect's name of the limit."""
 
 
-def of_run(run: Run) -> dict[str, Json]:
+def build_scores(run: Run) -> dict[str, Json]:
     """Return a run's conclusion and the scores of its label."""
     found: dict[str, Json] = {}
     if any(run.conclusion.values()):
+        # Conclusions of newer versions may have more fields.
         known = {name: each for name, each in run.conclusion.items() if name in Conclusion.__dataclass_fields__}
-        found[LABEL] = of_conclusion(Conclusion(**{**known, "labels": tuple(known.get("labels") or ())}))
+        found[LABEL] = build_conclusion(Conclusion(**{**known, "labels": tuple(known.get("labels") or ())}))
     if run.label_check:
-        found |= _of_check(run.label_check)
+        found |= _build_check(run.label_check)
     if run.score:
-        found |= of_values({f"function_{name}": run.score.get(name) for name in ("success", "error", "right")})
+        found |= build_values({f"function_{name}": run.score.get(name) for name in ("success", "error", "right")})
     return found
 
 
-def of_conclusion(conclusion: Conclusion) -> Json:
+def build_conclusion(conclusion: Conclusion) -> Json:
     told = {name: getattr(conclusion, name) for name in ("description", "reasoning", "bias", "domain", "code")}
     return {
         "value": conclusion.labels[0] if conclusion.labels else "",
@@ -49,7 +50,7 @@ def of_conclusion(conclusion: Conclusion) -> Json:
     }
 
 
-def _of_check(check: LabelCheck) -> dict[str, Json]:
+def _build_check(check: LabelCheck) -> dict[str, Json]:
     """Return the measured figures of a check, each with its interval."""
     found = {}
     for name, beside in INTERVALS.items():
@@ -59,13 +60,13 @@ def _of_check(check: LabelCheck) -> dict[str, Json]:
     return found
 
 
-def of_grade(grade: Graded) -> Json:
+def build_grade(grade: Graded) -> Json:
     """Return the score of a label that was tried during a run."""
     figures = {name: value for name in GRADE if _is_value(value := getattr(grade, name))}
     return {"value": {"passed": grade.passed, **figures}, "answer": grade.label, "explanation": grade.reason}
 
 
-def of_values(values: Mapping[str, Any], answer: str = "") -> dict[str, Json]:
+def build_values(values: Mapping[str, Any], answer: str = "") -> dict[str, Json]:
     """Return scores that are a number, a text or a boolean each. Missing ones are left out."""
     beside = {"answer": answer} if answer else {}
     return {name: {"value": value, **beside} for name, value in values.items() if _is_value(value)}
@@ -78,6 +79,7 @@ def limit_type(reason: str) -> str:
 
 
 def _is_value(value: Any) -> bool:
+    # NaN is no JSON.
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -111,7 +113,7 @@ class Means:
         ]
 
 
-def of_figures(figures: Iterable[Figure], kind: str) -> list[Json]:
+def build_figures(figures: Iterable[Figure], kind: str) -> list[Json]:
     """Return figures of an evaluation as `EvalScore`s: value and ends of the 95 % interval as metrics."""
     return [
         {

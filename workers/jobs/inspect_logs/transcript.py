@@ -1,8 +1,7 @@
 """Convert the events of a run to Inspect's messages and events.
 
 Each of our events becomes one of Inspect's, with `seq` and kind as `metadata`; ends of spans and scores are added.
-Replies are model calls, programs are calls of the tool `python` within a span. The input of a call is given as
-positions in the list of messages, as in Inspect, so a log grows with the run and not with its square.
+Replies are model calls, programs are calls of the tool `python` within a span.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ from workers.record.limits import Usage
 
 TOOL = "python"
 MAX_INPUT = 100
-"""Maximum number of messages in the input of a model call: of a longer conversation the first two and the last ones.
-Readers copy them for each call, so with all of them time and memory would grow with the square of a run's length."""
+"""Maximum number of messages in the input of a model call: of a longer conversation the first two and the last ones."""
 ERRORS = {"timeout": "timeout", "killed": "permission"}
 """Status of an experiment -> Inspect's type of error; "unknown" for others."""
 
@@ -78,6 +76,7 @@ class Transcript:
         # 3. Messages, and where the message of each event is
         events = [Event(row.seq, row.kind, content) for row, content in zip(self.rows, contents, strict=True)]
         for event, turn in conversation.turns(events, {}):
+            # The first message counts: a reply may be followed by how it was read.
             self._places.setdefault(event.seq, len(self.messages))
             self.messages.append(self._message(event.payload, turn) | {"id": f"message-{len(self.messages) + 1}"})
 
@@ -125,6 +124,7 @@ class Transcript:
             yield self._span_end(self.rows[-1], number)
 
     def _base(self, row: EventRow) -> Json:
+        # Clocks of workers may differ, and time must not run backwards.
         seconds = max(0.0, (row.time - self.rows[0].time).total_seconds())
         metadata: Json = {"seq": row.seq, "kind": row.kind}
         return {"timestamp": row.time.isoformat(), "working_start": seconds, "metadata": metadata}
@@ -144,7 +144,7 @@ class Transcript:
             case ExperimentEnded():
                 return self._tool_event(row, content)
             case Graded():
-                score = scores.of_grade(content)
+                score = scores.build_grade(content)
                 return {"event": "score", "score": score, "scorer": "label check", "intermediate": True}
             case Retrying():
                 return _error(content.what)
@@ -153,7 +153,8 @@ class Transcript:
             case Ended() if row.kind == "limit_reached":
                 return {"event": "sample_limit", "type": scores.limit_type(content.reason), "message": content.reason}
             case Ended() if row.kind == "concluded":
-                return {"event": "score", "score": scores.of_conclusion(content.conclusion), "scorer": scores.LABEL}
+                return {"event": "score", "score": scores.build_conclusion(content.conclusion), "scorer": scores.LABEL}
+        # An event that this version cannot read is passed on as it is.
         data = row.payload if row.is_unreadable else encode(content)
         return {"event": "info", "source": row.kind, "data": data}
 
@@ -169,6 +170,8 @@ class Transcript:
             "event": "model",
             "model": model,
             "input": [],
+            # By positions, as in Inspect: a copy of the messages for each call would grow with the square of a run's
+            # length.
             "input_refs": _refer_to(place),
             "tools": [],
             "tool_choice": "none",
@@ -200,6 +203,7 @@ class Transcript:
 
 def _refer_to(count: int) -> list[list[int]]:
     """Return the first messages as ranges of positions."""
+    # Readers copy these messages for each call, so a long conversation names only its ends.
     if count <= MAX_INPUT:
         return [[0, count]] if count else []
     return [[0, 2], [count - MAX_INPUT + 2, count]]
@@ -225,6 +229,7 @@ def _observations(content: ExperimentEnded) -> list[Json]:
 
 def _span_of_time(end: datetime, seconds: float) -> Json:
     """Return start and end. Inspect wants the start, and our events have only the end."""
+    # Bounded: imported durations can be anything.
     begun = end - timedelta(seconds=min(max(seconds, 0.0), 1e6))
     return {"timestamp": begun.isoformat(), "completed": end.isoformat(), "working_time": seconds}
 

@@ -1,8 +1,9 @@
 """Run one label check from its claim to its result. However it ends, measurements are kept and the next claim resumes
 it.
 
-A label without testable content is "untestable". A provider that refuses, missing weights or an allowance that is used
-up leave the check "unfinished", which is never a score. Our own errors are "failed".
+A label without testable content is "untestable". A provider that refuses, missing weights or an allowance that is
+used up
+leave the check "unfinished". Our own errors are "failed".
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from workers.jobs import held
 from workers.jobs.label_checks.generated import check_generated
 from workers.jobs.label_checks.known_cases import measure_error
 from workers.jobs.label_checks.natural import check_natural
-from workers.jobs.label_checks.people import measure_people, must_wait, try_generated
+from workers.jobs.label_checks.people import has_to_wait, measure_people, try_generated
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.metrics.judge_correction import correct_figures
@@ -48,14 +49,17 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
     check.split = check.split or PROBE  # Requested before checks had splits
     began = time.monotonic()
 
-    with held.keep(LabelCheck, check_id):
+    # Without heartbeats another worker would take the check over.
+    with held.keep_alive(LabelCheck, check_id):
         try:
             check.status, check.reason = _measure(check, progress)
         except Cancelled:
+            # Free again for any worker; measurements so far are kept.
             LabelCheck.objects.filter(pk=check_id).update(status=CheckStatus.QUEUED)
             raise
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
+    # In one transaction, so that a result is announced exactly once.
     with transaction.atomic():
         check.save(update_fields=[*_HEADLINE, "split", "status", "reason", "seconds", "measured", "reading", "result"])
         if check.status == CheckStatus.DONE:
@@ -113,7 +117,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         unit = CheckedUnit.of(check, progress)
         by_people = check.options.get("judge") == PEOPLE
         # People answer first: all later steps need their answers
-        if by_people and must_wait(check, unit, progress):
+        if by_people and has_to_wait(check, unit, progress):
             return CheckStatus.UNFINISHED, describe_waiting(check)
         natural, judged = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated
@@ -125,6 +129,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         elif not natural.problem:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
         if judged and natural.judge_error:
+            # The seed comes from the check's key, so that repeating it gives the same intervals.
             seed = int(check.key[:8], 16)
             corrected = correct_figures(
                 judged.activations, judged.answers, judged.weights, natural.judge_error, seed=seed

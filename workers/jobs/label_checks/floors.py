@@ -1,8 +1,5 @@
 """Compare a label's scores with floors and a ceiling on the same images: labels of other units, random units, the
-truth.
-
-There are several floors of each kind to show their spread (2605.18229: scores differ by chance alone). If the judge
-costs money or people's time, only random units are used, because they need no new answers.
+There are several floors of each kind to show their spread (2605.18229: scores differ by chance alone).
 """
 
 from __future__ import annotations
@@ -50,6 +47,7 @@ class FloorSource:
 
     def measure_floors(self, progress: Progress) -> Floors:
         """Score labels of other units on this unit, if the judge is free, and this label on random units."""
+        # Only a free judge: floors are context, and not worth money or people's time.
         own, answers = self.held.activations, self.said.answers
         labels = {
             f"the label “{text}” of another unit": Answered(own, said)
@@ -70,23 +68,24 @@ class FloorSource:
             said = ask_free_judge(str(self.check.options["judge"]), self.unit.truth, self.held, progress)
         except RequestError:
             return None
+        # Without an interval: the ceiling is a mark, not a result.
         scores = score_natural(self.held.activations, said.answers, said.weights, resamples=0)
         return Reference("the truth", scores.r.value, scores.auprc.value)
 
     def _ask_foreign_labels(self, progress: Progress) -> dict[str, Floats]:
-        """Return the judge's answers for each image by label. Untestable labels are left out, and so are labels with
-        the same answers, which are synonyms."""
+        """Return the judge's answers for each image by label. Untestable labels are left out."""
         if not self.said.free or not self.unit.other_labels:
             return {}
         judge = laboratory().presence_judge(str(self.check.options["judge"]))
         images, positions = self.held.split.images, self.held.positions.tolist()
         found = judge_labels(judge, self.unit.other_labels, MAX_FLOORS, images, positions, progress)
+        # Labels with the same answers are synonyms, and no floor.
         return {text: said for text, said in found.items() if not np.array_equal(said, self.said.answers, True)}
 
     def _draw_units(self) -> list[tuple[int, Floats]]:
         """Return random units of the layer that vary on these images, with their activations."""
         table = self.held.table
-        # A circuit is measured under a number of its own
+        # A circuit is measured under another number
         own = self.unit.lab.subject(self.unit.spec).spec.unit
         # A constant unit has no correlation
         alive = [int(each) for each in np.flatnonzero(np.ptp(table, axis=0) > 0) if each != own]
@@ -103,6 +102,7 @@ class FloorSource:
             self.said.weights,
             self.scores.r,
             self.scores.auprc,
+            # From the check's key, so that repeating it gives the same spread.
             seed=int(self.check.key[:8], 16),
             resamples=RESAMPLES,
         )

@@ -12,7 +12,7 @@ from experiments.label_checks.requests import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
 from workers.jobs.label_checks.held_out import read_controls
-from workers.jobs.label_checks.images import Measured, draw, measure
+from workers.jobs.label_checks.images import CheckMeasurement, draw, measure
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.label_checks.vlm_judge import write_prompts
 from workers.jobs.laboratory import laboratory
@@ -43,6 +43,7 @@ def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) ->
     answers = measure(unit.spec, [row.image_id for row in drawn if row.image_id], progress)
     positive, neutral = ([[_activation(row, answers) for row in rows] for rows in side] for side in sides)
     scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), read_controls(check, unit, progress))
+    # SAIA draws each prompt once, so the first seed counts.
     told = score_predictiveness([each[0] for each in positive], [each[0] for each in neutral], unit.exemplar_mean)
     generator = registry.TOOLSETS[toolset].generator
     return GeneratedResult(
@@ -92,7 +93,7 @@ def _draw_side(
     return [[next(drawn) for _ in (seeds if at < MAIA else seeds[:1])] for at in range(len(prompts))]
 
 
-def _activation(row: GeneratedImage, answers: dict[str, Measured]) -> float:
+def _activation(row: GeneratedImage, answers: dict[str, CheckMeasurement]) -> float:
     """Return NaN for a refused image."""
     return answers[row.image_id].activation if row.image_id else float("nan")
 
@@ -101,7 +102,9 @@ def _rows(values: list[list[float]]) -> np.ndarray:
     return np.array(values, dtype=np.float64).reshape(len(values), -1)
 
 
-def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expected: float) -> tuple[CheckImage, ...]:
+def _images(
+    side: list[list[GeneratedImage]], answers: dict[str, CheckMeasurement], expected: float
+) -> tuple[CheckImage, ...]:
     return tuple(
         CheckImage(
             row.image_id, answers[row.image_id].masked, answers[row.image_id].activation, expected, row.prompt, row.seed
@@ -115,6 +118,7 @@ def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expe
 def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list[str], list[str]]:
     """Return the label of another unit with keys of positive and negative images of its prompts; empty if there are
     none."""
+    # The oldest check, so that the floor stays the same.
     checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
     written = checks.filter(kept__has_key="prompts").exclude(pk=check.pk).order_by("pk")
     other = written.first() if unit.other_label else None

@@ -1,5 +1,4 @@
-"""Check a label during its run, so that the agent can reconsider it. Uses the usual check, but on development images,
-so that the reported check uses other ones. `metrics.label_verdict` gives the verdict."""
+"""Check a label during its run, so that the agent can reconsider it. `metrics/label_verdict.py` gives the verdict."""
 
 from __future__ import annotations
 
@@ -48,6 +47,7 @@ class LabelGrader:
         # Without a result the label has words that cannot be tested, so the agent may reword it; with one, for instance
         # a judge is missing
         if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
+            # A label whose words cannot be tested costs no reflection.
             return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
@@ -78,22 +78,20 @@ def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
-    """Return images that contradict the label, the worst first, then a few that agree.
-
-    There is one image per prompt. Natural images are excluded, because the next label is tested on them and the agent
-    must not know them.
-    """
+    """Return images that contradict the label, the worst first, then a few that agree. One image per prompt."""
+    # Generated images only: the next label is tested on the natural ones, which the agent must not know.
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
-    positive = _one_of_each_prompt(sorted(drawn.positive, key=lambda each: each.activation))
-    neutral = _one_of_each_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
+    # The worst first: they tell most, and only a few are shown.
+    positive = _choose_one_per_prompt(sorted(drawn.positive, key=lambda each: each.activation))
+    neutral = _choose_one_per_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]
     bright = [each for each in neutral if each.activation > level][:TELLING]
     right = [each for each in reversed(positive) if each.activation > level][:MAX_IMAGES]
     dark = [each for each in reversed(neutral) if each.activation <= level][:MAX_IMAGES]
-    return _as_observations([*failed, *bright, *right, *dark])
+    return _build_observations([*failed, *bright, *right, *dark])
 
 
-def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
+def _choose_one_per_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
     """Return the first image of each prompt. Further seeds show the same."""
     found: dict[str, CheckImage] = {}
     for each in images:
@@ -101,7 +99,7 @@ def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
     return list(found.values())
 
 
-def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
+def _build_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
     """Return images of a check as observations titled by their prompts."""
     return tuple(
         Observation(

@@ -24,7 +24,7 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class Measured:
+class CheckMeasurement:
     """An image and a system's activation."""
 
     image: str
@@ -42,6 +42,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
     hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}
     rows = GeneratedImage.objects.filter(generator=name, prompt_hash__in=hashes.values())
     found = {(row.prompt_hash, row.seed): row for row in rows}
+    # Each once: prompts of several labels may be the same.
     missing = [each for each in dict.fromkeys(wanted) if (hashes[each[0]], each[1]) not in found]
     for start in range(0, len(missing), AT_ONCE):
         progress("Drawing images for the check", start, len(missing))
@@ -61,16 +62,19 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
     return [found[hashes[prompt], seed] for prompt, seed in wanted]
 
 
-def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, Measured]:
+def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, CheckMeasurement]:
     """Return the system's activations for stored images, by key. Earlier measurements are reused. Raises Cancelled."""
     lab = laboratory()
     revision = lab.find_revision(spec)
     # Other options do not change an activation, so runs with different options share measurements
     options = {name: value for name, value in spec.options.items() if name in ("dataset", "surroundings")}
+    # The revision: other weights give other activations.
     named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
     system = sha256(named.encode()).hexdigest()
     rows = Measurement.objects.filter(system=system, image__in=set(keys))
-    found = {row.image_id: Measured(row.image_id, row.masked_id or row.image_id, row.activation) for row in rows}
+    found = {
+        row.image_id: CheckMeasurement(row.image_id, row.masked_id or row.image_id, row.activation) for row in rows
+    }
     missing = [key for key in dict.fromkeys(keys) if key not in found]
     for start in range(0, len(missing), AT_ONCE):
         progress("Measuring images of the check", start, len(missing))
@@ -78,11 +82,12 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
         answers = lab.subject(spec).respond([images.load(key) for key in some])
         for key, answer in zip(some, answers, strict=True):
             masked = images.remember(answer.masked, Provenance(Origin.GENERATED, raw=key))
-            found[key] = Measured(key, masked, answer.activation)
+            found[key] = CheckMeasurement(key, masked, answer.activation)
         images.flush()
         made = [found[key] for key in some]
         Measurement.objects.bulk_create(
             [Measurement(system=system, image_id=m.image, activation=m.activation, masked_id=m.masked) for m in made],
+            # Another worker may have measured the same image meanwhile.
             ignore_conflicts=True,
         )
     return {key: found[key] for key in keys}

@@ -1,8 +1,6 @@
 """Measure how often a check's judge errs, on images whose content is known from their prompts.
 
-Images of the label should show it. Images of another unit's label should not; if there are none, the writer's prompts
-without the label are used. An image that the generator draws wrongly counts as the judge's error, so these shares are
-upper bounds.
+Images of the label should show it; images of another unit's label, or else of prompts without the label, should not.
 """
 
 from __future__ import annotations
@@ -32,10 +30,12 @@ def measure_error(
     _, foreign, _ = find_foreign_images(check, unit)
     # Prompts of two labels may give the same image
     strange = [key for key in dict.fromkeys(foreign) if key not in own]
+    # Without another label, prompts that lack this one must do.
     absent = (strange or list(dict.fromkeys(each.image for each in generated.neutral)))[:MAIA]
     if not own or not absent:
         return None
     answers = _judge(check, named, [*own, *absent], progress)
+    # An image that was drawn wrongly counts as the judge's error, so these shares are upper bounds.
     return measure_judge_error(answers, [True] * len(own) + [False] * len(absent))
 
 
@@ -44,6 +44,7 @@ def _judge(check: LabelCheck, named: str, keys: list[str], progress: Progress) -
         images = ImagesInDatabase()
         pictures = [Picture(images.load(key)) for key in keys]
         return laboratory().presence_judge(named).judge(check.text, pictures, progress)
+    # What was answered is kept, so that a resumed check does not pay twice.
     kept: dict[str, float | None] = check.kept.setdefault("known", {})
     missing = [key for key in keys if key not in kept]
     for start in range(0, len(missing), MAX_IMAGES):

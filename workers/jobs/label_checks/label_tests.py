@@ -26,7 +26,7 @@ def rules_of(run: Run, spec: SystemSpec, results: Sequence[ExperimentEnded] = ()
     return LabelTestRules(problem=VERDICT) if find_task(run.task).gives_verdict else choose_rules(spec, _count(results))
 
 
-def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
+def find_lacking_tools(run: Run, spec: SystemSpec) -> frozenset[str]:
     """Return the tool's name if the run cannot test labels, so that its agent is not told about it."""
     return frozenset() if rules_of(run, spec).judge else frozenset({TOOL})
 

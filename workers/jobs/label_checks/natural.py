@@ -1,8 +1,8 @@
 """Test a label on held-out images at their natural base rate: activation against "does the image show the label".
 
 r and AUPRC are the main scores of a check, because they fall both for labels that are too narrow and for labels that
-are too broad (NeuronEval, 2506.05774). Floors of two kinds, and a ceiling if the truth is known, put them in context
-(`floors`).
+are
+too broad (NeuronEval, 2506.05774). `floors` puts them in context.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workers.jobs.label_checks.parts import fuzz
 from workers.jobs.label_checks.people import list_asked, read_answers
 from workers.jobs.label_checks.sampling import draw_images, judge_enough_images
 from workers.jobs.label_checks.subject import CheckedUnit
-from workers.jobs.label_checks.vlm_judge import look
+from workers.jobs.label_checks.vlm_judge import judge_images
 from workers.lab.measured_splits import PILOT
 from workers.metrics.members import score_members
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
@@ -72,7 +72,7 @@ def check_natural(
     scores = score_natural(held.activations, said.answers, said.weights, threshold=threshold, seed=seed)
     references = FloorSource(check, unit, held, said, scores)
     floors = references.measure_floors(progress)
-    bright, dark = _surprises(unit, held, said, progress)
+    bright, dark = _find_surprises(unit, held, said, progress)
     kept = _choose_kept(said)
     found = NaturalResult(
         dataset=check.dataset,
@@ -124,7 +124,7 @@ def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
     return places[(places < PILOT) | (said.answers >= PRESENT)]
 
 
-def _surprises(
+def _find_surprises(
     unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
     """Return the brightest images that do not show the label, and the darkest that do, stored and masked."""
@@ -142,10 +142,9 @@ def _surprises(
 def _judge_presence(
     check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
 ) -> tuple[HeldOut, JudgeAnswers]:
-    """The images that the check's judge is asked about, and its answers: all that it takes of a plug-in, a weighted
-    sample of others.
+    """Return the images that the check's judge is asked about, and its answers.
 
-    Raises RequestError if the label has no content that can be tested, Cancelled, and what a backbone raises.
+    Raises RequestError if the label has no content that can be tested, Cancelled, and the errors of a backbone.
     """
     named = str(check.options.get("judge") or "")
     if not named:
@@ -153,7 +152,8 @@ def _judge_presence(
     if named == PEOPLE:
         held = list_asked(check, unit, pilot, progress)
         return held, read_answers(check, held.positions)
+    # A backbone costs money for each image, so it judges a weighted sample.
     if named == BACKBONE:
         held, weights = draw_images(check, unit, pilot, progress)
-        return held, look(check, check.text, held, weights, progress)
+        return held, judge_images(check, check.text, held, weights, progress)
     return judge_enough_images(check, unit, named, pilot, progress)

@@ -31,13 +31,13 @@ NO_NEIGHBOURS = f"no other unit of the layer correlates with this one by r {MIN_
 
 
 def run_other_tests(held: HeldOut, said: JudgeAnswers, threshold: float, own: int, *, seed: int) -> OtherTests:
-    """Run all other tests except fuzzing. `threshold` is the unit's mask threshold, `own` its column in the layer's
-    activations.
+    """Run all other tests except fuzzing.
 
-    Language models and people judge a weighted sample: the other tests use its weights, and there is no intruder test.
+    `threshold` is the unit's mask threshold, `own` its column in the layer's activations.
     """
     activations = held.activations
     intruder = (
+        # Weighted samples hold described images more often, which makes sets easier.
         score_intruder(activations, said.answers, threshold, seed=seed)
         if said.weights is None
         else IntruderResult(Estimate(None, why=ONE_SAMPLE))

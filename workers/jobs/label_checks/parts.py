@@ -22,7 +22,7 @@ from workers.jobs.label_checks.vlm_judge import look_at_parts
 from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import mask_image
 from workers.lab.parts import PartPair, Region, find_region, pair_regions
-from workers.metrics.fuzzing import MAX_PARTS, choose_top, deal_parts, explain_few_parts, score_fuzzing
+from workers.metrics.fuzzing import MAX_PARTS, assign_parts, choose_top, explain_few_parts, score_fuzzing
 from workers.protocols import PartJudge, Picture, Progress, Subject, no_progress
 from workers.record.estimates import Estimate
 from workers.record.other_tests import FuzzingResult
@@ -87,7 +87,7 @@ def _fuzz_parts(
     pictures, regions = _find_regions(subject, held, positions, progress)
     if all(each is None for each in regions):
         return FuzzingResult(Estimate(None, n=len(places), why=NO_MAP))
-    questions = _deal(positions, pictures, pair_regions(regions, np.random.default_rng(seed)), seed)
+    questions = _assign_parts(positions, pictures, pair_regions(regions, np.random.default_rng(seed)), seed)
     responds = np.array([each.responds for each in questions], bool)
     left_out = len(positions) - len(questions)
     if why := explain_few_parts(int(responds.sum()), int((~responds).sum())):
@@ -124,7 +124,7 @@ def _find_regions(
     return pictures, regions
 
 
-def _deal(
+def _assign_parts(
     positions: Sequence[int], pictures: Sequence[Picture], pairs: Sequence[PartPair | None], seed: int
 ) -> list[PartQuestion]:
     """Return one part of each image that has both kinds."""
@@ -135,7 +135,7 @@ def _deal(
     ]
     return [
         PartQuestion(position, picture, pair.responding if responds else pair.elsewhere, responds)
-        for (position, picture, pair), responds in zip(whole, deal_parts(len(whole), seed=seed).tolist(), strict=True)
+        for (position, picture, pair), responds in zip(whole, assign_parts(len(whole), seed=seed).tolist(), strict=True)
     ]
 
 
@@ -147,6 +147,8 @@ def _ask_plugin(check: LabelCheck, questions: Sequence[PartQuestion], progress: 
 
 
 def _ask_backbone(check: LabelCheck, questions: Sequence[PartQuestion], progress: Progress) -> list[float | None]:
+    # The part as a map, so that parts look like the masked images elsewhere.
     marked = [mask_image(each.picture.image, each.part.astype(np.float32), 0.5) for each in questions]
+    # The name is the key of the answer that is kept.
     names = [f"{each.position} {'responds' if each.responds else 'elsewhere'}" for each in questions]
     return look_at_parts(check, check.text, names, marked, progress)

@@ -1,6 +1,5 @@
 """Label checks judged by people: choose the images, store the questions, and score the answers.
 
-People judge the same weighted sample as a language model would (`sampling`), mixed with images of known content.
 Meanwhile the check waits, which is not an error; `experiments/judging` collects the answers and resumes it.
 """
 
@@ -44,7 +43,7 @@ PRESENCE = {ConceptChoice.YES.value: 1.0, ConceptChoice.NO.value: 0.0}
 """Value of an answer. "Cannot tell" has none."""
 
 
-def must_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
+def has_to_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
     """True if people still have to answer. Asks them the first time. Raises MissingPart if the dataset has no natural
     images, Cancelled, and the errors of a broken generator."""
     if not check.questions.exists():
@@ -53,10 +52,10 @@ def must_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
 
 
 def try_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
-    """Return images generated for the label, or a problem if no writer or generator is available: people can judge
-    without them."""
+    """Return images generated for the label, or a problem if no writer or generator is available."""
     try:
         return check_generated(check, unit, progress)
+    # People can judge without these images.
     except (RequestError, MissingPart) as error:
         return GeneratedResult(problem=str(error))
 
@@ -66,6 +65,7 @@ def try_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> G
 
 def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> None:
     """Store the images and notify reviewers. The order is random, with known cases among the others."""
+    # The same sample as a language model would judge, so that both can be compared.
     held, weights = draw_images(check, unit, read_held_out(check, unit, progress), progress)
     positions = held.positions.tolist()
     progress("Storing images for people to judge", 0, len(positions))
@@ -117,16 +117,15 @@ def list_asked(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: P
 
 
 def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswers:
-    """Return the mean of the decisive answers for each natural image, (n,); NaN if there are none.
-
-    "Cannot tell" counts as unreadable. Images without any answer, because judging was finished early, are left out.
-    Pages show images in random order, so judged ones are a random part of the sample and its weights still apply.
-    """
+    """Return the mean of the decisive answers for each natural image, (n,); NaN if there are none. "Cannot tell" counts
+    as unreadable."""
     place = {int(position): at for at, position in enumerate(positions)}
     answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))
     unread = 0
     for question in check.questions.filter(expected=None).prefetch_related("answers"):
         at, said = place.get(question.probe_position or 0), list(question.answers.all())
+        # Judging may end early. Pages show images in random order, so the judged ones are a random part of the sample
+        # and its weights still apply.
         if at is None or not said:
             continue
         mean = _mean(said)

@@ -1,7 +1,6 @@
 """Choose the natural images that a judge sees: all that a free judge needs, or a weighted sample.
 
-Language models cost money and people cost time, so they see few images. These are drawn by strata, based on a free
-judge's guess (`workers.metrics.strata`).
+Language models and people see few images, drawn by strata based on a free judge's guess (`workers.metrics.strata`).
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ def judge_enough_images(
     if check.split == DEVELOPMENT or count <= n or not np.isfinite(said.answers).any():
         return pilot, said
     held = read_held_out(check, unit, progress, count)
+    # There are no more.
     if len(held.positions) == n:
         return pilot, said
     # Only the new images: the pilot has been judged
@@ -58,8 +58,9 @@ def judge_enough_images(
 def draw_images(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress) -> tuple[HeldOut, Floats]:
     """Return the images for a language model or people, and their weights, (drawn,).
 
-    They are drawn once and kept with the check, because a resumed check must not pay for others. Raises Cancelled.
+    Raises Cancelled.
     """
+    # Drawn once and kept: a resumed check must not pay for other images.
     if kept := check.kept.get("sample"):
         held = read_held_out(check, unit, progress, kept["images"])
         if len(held.positions) == kept["images"]:  # Fewer if the dataset has changed

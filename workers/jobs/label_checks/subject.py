@@ -57,12 +57,15 @@ class CheckedUnit:
 
     @cached_property
     def other_labels(self) -> Sequence[str]:
-        """Return up to `MAX_OTHERS` labels of other units, drawn by the check's key: of the same layer, then of the
-        model, then names of classes. Labels that differ only in case occur once."""
+        """Return up to `MAX_OTHERS` labels of other units: of the same layer, then of the model, then names of
+        classes."""
+        # Drawn by the check's key, so that a repeated check gets the same ones.
         unit, layer = self.check.unit, self.check.unit.layer
+        # "none" is no label, and the label itself no floor.
         others = Label.objects.exclude(units=unit).exclude(text__iexact=self.check.text).exclude(text__iexact="none")
         found: dict[str, str] = {}
         for place in ({"units__layer": layer}, {"units__layer__model": layer.model}):
+            # Sorted before drawing, since the order of a database is arbitrary.
             texts = sorted(set(others.filter(**place).values_list("text", flat=True)[:1000]))
             self._draw(texts, found)
         if len(found) < MAX_OTHERS:
@@ -72,11 +75,13 @@ class CheckedUnit:
         return list(found.values())
 
     def _draw(self, among: Sequence[str], found: dict[str, str]) -> None:
-        """Add labels to `found` until it is full. The first one is the one that older checks drew."""
+        """Add labels to `found` until it is full."""
         if not among or len(found) >= MAX_OTHERS:
             return
+        # The one that older checks drew comes first, so that their results can be compared.
         first = among[int(sha256(self.check.key.encode()).hexdigest(), 16) % len(among)]
         rng = random.Random(self.check.key)
         for text in [first, *rng.sample(among, min(len(among), 4 * MAX_OTHERS))]:
             if len(found) < MAX_OTHERS:
+                # By the folded text: labels that differ only in case are one.
                 found.setdefault(text.casefold(), text)

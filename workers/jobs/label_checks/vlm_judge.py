@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from PIL.Image import Image
 
-from experiments.label_checks.requests import spend
+from experiments.label_checks.requests import add_usage
 from experiments.models import LabelCheck
 from workers import registry
 from workers.errors import BackboneRefused, RequestError
@@ -35,13 +35,15 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
     vocabulary = str(getattr(generator, "vocabulary", ""))
     request = prompt_writing.ask_for_prompts(check.text, count, count, vocabulary=vocabulary)
     parse = partial(prompt_writing.parse_prompts, positives=count, neutrals=count)
-    prompts = ask(backbone, request, parse, partial(_spend, check), progress, int(str(check.options.get("seed") or 0)))
+    prompts = ask(
+        backbone, request, parse, partial(_add_cost, check), progress, int(str(check.options.get("seed") or 0))
+    )
     if prompts is None:
         raise RequestError(f"{backbone.label} wrote no {count} + {count} prompts for “{check.text}”. Reword the label.")
     return backbone.label, prompts
 
 
-def look(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress: Progress) -> JudgeAnswers:
+def judge_images(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress: Progress) -> JudgeAnswers:
     """Return the backbone's answers for these images. Images it has answered before are not sent again."""
     names = [str(position) for position in held.positions.tolist()]
 
@@ -90,7 +92,7 @@ def look_at(
     """Return answers for at most `presence.MAX_IMAGES` stored images; None for an unreadable reply."""
     request = presence.ask_for_presence(label, keys, marked=marked)
     parse = partial(presence.parse_presence, count=len(keys))
-    found = ask(_backbone_of(check, sees=True), request, parse, partial(_spend, check), progress)
+    found = ask(_backbone_of(check, sees=True), request, parse, partial(_add_cost, check), progress)
     return [None] * len(keys) if found is None else list(found)
 
 
@@ -100,9 +102,10 @@ def _backbone_of(check: LabelCheck, *, sees: bool) -> Backbone:
     return find_backbone(str(options["backbone"]), str(options["backbone_model"]), sees=sees, unpriced=unpriced)
 
 
-def _spend(check: LabelCheck, usage: Usage) -> None:
+def _add_cost(check: LabelCheck, usage: Usage) -> None:
     """Add the cost to the check. Raises BackboneRefused if its allowance is used up."""
-    spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    add_usage(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    # Read again: the column was added to in the database.
     check.refresh_from_db(fields=["cost"])
     limit = float(str(check.options.get("cost_limit") or 0))
     if limit and check.cost >= limit:

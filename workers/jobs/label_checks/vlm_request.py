@@ -1,7 +1,7 @@
 """Ask a backbone one question in a new conversation, and record the cost at once.
 
-The conversation knows nothing of any run. An unreadable reply is asked for again a few times. If the provider refuses
-or is down, an exception is raised, and the caller keeps what it has: that is a state, never a result.
+An unreadable reply is asked for again a few times. If the provider refuses or is down, an exception is raised, and the
+caller keeps what it has.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def ask(
             # Another seed for each attempt, or the same unreadable reply may come back
             reply = backbone.reply(messages, read_image, lambda _: progress("Asking", 0, 1), seed + attempt)
         except ContentRefused as error:
+            # A refused reply costs money too.
             spend(usage_of(error))
             continue
         spend(reply.usage)

@@ -29,6 +29,7 @@ class Content:
 
     def describe_reply(self, event: Event, reply: Replied) -> dict[str, Value]:
         """Return what the author was told since the previous reply, and the reply."""
+        # What the author had not heard is not part of this input.
         known = reply.heard or event.seq - 1
         asked = messages([each for each in self._events if each.seq <= known], self._told)
         said: dict[str, Value] = {}
@@ -37,6 +38,7 @@ class Content:
             instructions = [_read(each.parts) for each in asked if each.role == "system"]
             said["gen_ai.system_instructions"] = _write([_text(each) for each in instructions])
             self._has_instructions = True
+        # Only the last turn: earlier ones are in earlier spans.
         if asked and asked[-1].role == "user":
             said["gen_ai.input.messages"] = _write([_message("user", _text(_read(asked[-1].parts)))])
         parts = [{"type": "reasoning", "content": cut_text(reply.reasoning)}] if reply.reasoning else []

@@ -2,7 +2,7 @@
 
 Names and attributes follow OpenTelemetry's conventions for generative AI (semantic-conventions 0.66b2), gen_ai.…;
 others are maia.…. The run is "invoke_agent MAIA", a reply "chat MODEL", a program "execute_tool run_experiment", and
-its calls "execute_tool NAME". Spans never contain names of people, and texts of the conversation only `with_content`.
+its calls "execute_tool NAME".
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def spans_of(run: Run, events: Sequence[Event], *, with_content: bool = False) -
     if not events:
         return []
     maker = _SpanMaker(run, Content(events) if with_content else None)
+    # Copied events have spans in the parent's trace.
     copied = max((each.seq for each in events if isinstance(each.content, Forked)), default=0)
     for event in events:
         if event.seq > copied or isinstance(event.content, Started):
@@ -47,7 +48,8 @@ def spans_of(run: Run, events: Sequence[Event], *, with_content: bool = False) -
 
 
 def _fit(row: SpanRow, root: SpanRow) -> SpanRow:
-    """Return the row cut to the time of the run: clocks of machines differ, and imported times can be anything."""
+    """Return the row cut to the time of the run."""
+    # Clocks of machines differ, and imported times can be anything.
     start = min(max(row.start, root.start), root.end)
     return replace(row, start=start, end=min(max(row.end, start), root.end))
 
@@ -82,6 +84,7 @@ class _SpanMaker:
                 self._add_experiment(event, payload)
             case _:
                 self._add_failed_reply(event, getattr(payload, "usage", Usage()))
+        # A program in progress when the run ends gets no result.
         if event.row.ends and self._program:
             self._add_broken_off(event, self._program)
         self._mark(event)
@@ -97,6 +100,7 @@ class _SpanMaker:
         self._name_author(PERSON if reply.by_person else self._backbone, reply.author)
         said: dict[str, Value] = {"maia.round": reply.round, "maia.captions": reply.captions}
         said["maia.provider_errors"] = len(reply.provider_errors)
+        # Texts of the conversation leave the machine only if the installation exports them.
         if self.content:
             said |= self.content.describe_reply(event, reply)
         start = event.time - make_delta(reply.seconds)
@@ -167,7 +171,8 @@ class _SpanMaker:
         return self._add_tool(event, "program", RUN, self.root, (start, event.time), attributes | said, error)
 
     def _add_calls(self, event: Event, program: SpanRow, calls: Sequence[ToolCall]) -> None:
-        """Add the calls in order. Only their durations were measured, so each starts when the previous one ends."""
+        """Add the calls in order."""
+        # Only durations were measured, so each call starts when the previous one ends.
         start = program.start
         # A program may call tools thousands of times
         for place, call in enumerate(calls[:MAX_CALLS]):
@@ -213,6 +218,7 @@ class _SpanMaker:
 
     def make_root(self, start: datetime, last: Event) -> SpanRow:
         run = self.run
+        # Names of networks that users study blind stay hidden here too; spans never contain names of people.
         blind = registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "invoke_agent",
@@ -236,6 +242,7 @@ class _SpanMaker:
             attributes |= self.content.describe_run(last)
         end, error = max(start, last.time), "failed" if last.kind == "failed" else ""
         attributes |= {"error.type": error} if error else {}
+        # Within the span, since clocks of machines differ.
         marks = tuple(replace(each, time=min(max(each.time, start), end)) for each in self._marks)
         name, ids = f"invoke_agent {AGENT}", (self.trace, self.root, b"")
         return SpanRow(name, "internal", *ids, start, end, last.seq, attributes, marks, error)

@@ -1,8 +1,4 @@
-"""Encode spans in OpenTelemetry's protocol (OTLP 1.x, protobuf over HTTP), and send them to a collector.
-
-The package `opentelemetry-proto` is imported when the first spans are sent, so installations without a collector do not
-need it.
-"""
+"""Encode spans in OpenTelemetry's protocol (OTLP 1.x, protobuf over HTTP), and send them to a collector."""
 
 from __future__ import annotations
 
@@ -71,7 +67,7 @@ class Collector:
         url = f"{self.address.rstrip('/')}/v1/traces"
         times = (CONNECT_TIMEOUT, ANSWER_TIMEOUT)
         try:
-            # The body of the answer is not read, so its length does not matter
+            # The body of the answer is not read, so its length does not matter. No redirects: headers may contain a key
             with requests.post(url, body, headers=headers, timeout=times, allow_redirects=False, stream=True) as answer:
                 code = answer.status_code
         except requests.RequestException as error:
@@ -83,7 +79,8 @@ class Collector:
 
 
 def _find_reason(error: BaseException) -> str:
-    """Return the innermost message of an error. The outer ones repeat the address, which may be secret."""
+    """Return the innermost message of an error."""
+    # The outer messages repeat the address, which may be secret.
     while inner := error.__cause__ or error.__context__:
         error = inner
     return str(error)[:200]
@@ -97,6 +94,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 
 def encode(rows: Sequence[SpanRow], resource: Mapping[str, str]) -> bytes:
     """Return the body of one request."""
+    # Imported here, so that installations without a collector do not need the package.
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     request = ExportTraceServiceRequest()
@@ -140,6 +138,7 @@ def _encode_attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
 
     def wrap(value: Value) -> AnyValue:
         match value:
+            # Before int: bool is an int to Python.
             case bool():
                 return AnyValue(bool_value=value)
             case int():
@@ -152,4 +151,5 @@ def _encode_attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
 
 
 def _count_nanoseconds(moment: datetime) -> int:
+    # In whole microseconds: floats of nanoseconds lose digits.
     return max(0, int(moment.timestamp() * 1_000_000)) * 1_000

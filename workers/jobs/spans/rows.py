@@ -1,7 +1,7 @@
 """One span of a trace as plain data, its ids, and limits of its contents. Independent of OpenTelemetry.
 
 Ids are hashes of the run and the span's event: a span sent twice is the same span, and rounds played by different
-workers share a trace. The run's creation time is included, because several installations may have a run 1.
+workers share a trace.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class SpanRow:
 
 def trace_id(run: Run) -> bytes:
     """Return 16 bytes, the same for all spans of a run."""
+    # With the time of creation, because several installations may have a run 1.
     return _hash(f"{run.pk} {run.created.timestamp():.6f}".encode())[:16]
 
 
@@ -68,6 +69,7 @@ def _hash(data: bytes) -> bytes:
 
 def cut_name(text: str) -> str:
     """Return a name from a file or model on one line, cut to a maximum, valid as UTF-8."""
+    # Cut first, since cleaning takes time for long texts.
     return " ".join(clean_text(text[: 2 * MAX_NAME_CHARS]).split())[:MAX_NAME_CHARS]
 
 

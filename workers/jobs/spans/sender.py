@@ -1,8 +1,6 @@
 """Send spans of played rounds from a thread of the worker, so that no run waits for the collector.
 
-Only numbers of runs wait in memory; spans are created from the database when they are sent. While the collector is
-down, they are tried again. If the worker ends first they are lost: `manage.py export_spans` sends the spans of any run
-again, with the same ids.
+If the worker ends first they are lost: `manage.py export_spans` sends the spans of any run again, with the same ids.
 """
 
 from __future__ import annotations
@@ -54,6 +52,7 @@ class SpanSender:
 
     def __init__(self, collector: Collector, retry_seconds: float = RETRY_SECONDS) -> None:
         self._collector, self._retry_seconds = collector, retry_seconds
+        # Only numbers wait in memory; spans are created from the database when they are sent.
         self._waiting: dict[int, int] = {}
         """Run -> event after which its spans must be sent, the oldest first."""
         self._changed = threading.Condition()
@@ -109,6 +108,7 @@ class SpanSender:
                 return None
             self._is_busy = True
             run_id = next(iter(self._waiting))
+            # Removed while it is sent, so that a later round can add it again.
             return run_id, self._waiting.pop(run_id)
 
     def _send(self, run_id: int, seq: int) -> None:
@@ -138,6 +138,7 @@ class SpanSender:
         self._is_down = True
         with self._changed:
             self._put(run_id, seq)
+            # Waits under the condition, so that the end of the worker wakes it.
             self._changed.wait_for(lambda: self._over, self._retry_seconds)
 
 
@@ -149,5 +150,6 @@ def start_sender() -> None:
 
 
 def stop_sender() -> None:
+    # Popped first, so that no more runs are added.
     while senders:
         senders.pop().stop()

@@ -1,4 +1,4 @@
-"""Reads a function call as a program or a conclusion, written out in the form of a reply.
+"""Read a function call as a program or a conclusion, written out in the form of a reply.
 
 Some models and proxies call functions that were not offered; `offered` reads calls of functions that were. `reply`
 parses the written-out text like any other, so a call can do nothing that text could not.
@@ -48,9 +48,11 @@ def read_object(words: str) -> str:
     objects = found if isinstance(found, list) else [found]
     read = []
     for each in objects:
+        # Calls wrap their arguments under several names
         inner = next((each[name] for name in _WRAPPERS if each.get(name)), None) if isinstance(each, dict) else None
         if isinstance(inner, str | dict) and "name" in each:
             read.append(read_call(FunctionCall("", inner if isinstance(inner, str) else json.dumps(inner))))
+        # Objects with other fields are data that a reply quotes
         elif isinstance(each, dict) and {name.casefold() for name in each} & {*_CODE, "label", "labels"}:
             read.append(read_arguments(each))
     return "\n\n".join(filter(None, read))
@@ -80,6 +82,7 @@ def list_labels(value: Any, separators: str) -> list[str]:
     """Return the labels of a list, or of a text split at these characters."""
     parts = value if isinstance(value, list) else [value]
     if separators and isinstance(value, str):
+        # A list in one text; labels themselves may hold commas if there is no separator
         parts = re.split(f"[{separators}]", value)
     return [label for part in parts if isinstance(part, str) and (label := join_lines(part))]
 

@@ -1,4 +1,4 @@
-"""Writes a reply from its parts in the form that `reply` parses. Used for replies of people and for function calls."""
+"""Write a reply from its parts in the form that `reply` parses. Used for replies of people and for function calls."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def _blocks(reply: Written) -> Iterator[str]:
     if reply.hypotheses:
         yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(each) for each in reply.hypotheses)
     if reply.program:
+        # Longer than any run of backticks in the program, which would end the fence
         fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
         yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
     for name in ("description", "reasoning", "bias", "domain"):

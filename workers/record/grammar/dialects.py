@@ -1,10 +1,9 @@
-"""Translates other reply formats of some models into the grammar, if the grammar finds nothing to do in a reply.
+"""Translate other reply formats of some models into the grammar, if the grammar finds nothing to do in a reply.
 
     <tool_call>{"name": …, "arguments": {"code": …}}</tool_call>       <function_calls><invoke><parameter name="code">…
     ```tool_code                ```json {"label": …}                   CODE: and LABEL: without brackets, in capitals
 
-Each starts a line of the reply. Inside a thought, another fence, a block quotation or the middle of a line they are
-quotations, like tags. Replies are hostile input, so each line is looked at a bounded number of times.
+Each starts a line of the reply; elsewhere they are quotations, like tags.
 """
 
 from __future__ import annotations
@@ -51,8 +50,10 @@ class _Translation:
 def translate(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the reply in the grammar, and remarks for its author. Without remarks, nothing was translated."""
     made = _Translation()
+    # Line ends of Windows would stay at the ends of lines
     for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
+            # A thought is kept as it is: what looks like a call in it is a quotation.
             made.lines += piece.split("\n")
         elif (bare := piece.strip()).startswith("{") and bare.endswith("}") and (read := calls.read_object(bare)):
             made.add_call(read, ())
@@ -67,6 +68,8 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
         line = lines[at]
         at += 1
         if opening := FENCE.match(line):
+            # Inside any other fence a call is a quotation too.
+            # An unclosed fence may end at a tag only until the first one did, else the search could take too long
             fence, at = read_fence(opening, lines, at, may_end)
             may_end = may_end and fence.closed
             _translate_fence(fence, made)
@@ -81,6 +84,7 @@ def _translate_lines(lines: Sequence[str], made: _Translation) -> None:
 
 def _translate_fence(fence: Fence, made: _Translation) -> None:
     if fence.language in _CALL_FENCES:
+        # A fence for calls may hold JSON, or a program itself
         made.add_call(calls.read_object(fence.body) or calls.read_call(FunctionCall("", fence.body)), fence.raw)
     elif fence.language in ("json", "") and (read := calls.read_object(fence.body)):
         made.add_call(read, fence.raw)
@@ -94,21 +98,25 @@ def _translate_markup(mark: re.Match[str], lines: Sequence[str], at: int, made: 
     first = mark.string[mark.end() :]
     end = at - 1
     if closing not in first:
+        # Searched once for each kind of mark, or a reply full of opened marks would take very long.
         known = closing not in made.open_marks
         end = next((n for n in range(at, len(lines)) if closing in lines[n]), len(lines)) if known else at - 1
-        if end == len(lines):  # one without end goes on to the end of the text, once
+        # Remembered, so that the same mark is not searched for again
+        if end == len(lines):  # one without an end continues to the end of the text, once
             made.open_marks.add(closing)
     raw = [mark.string, *lines[at : end + 1]]
     body, _, rest = "\n".join([first, *raw[1:]]).partition(closing)
     made.add_call(_read_markup(body), raw if not rest.strip() else [*raw[:-1], raw[-1].removesuffix(rest)])
     if rest.strip():
         made.lines.append(rest)
+    # Without an end, `end` is past the last line
     return min(end + 1, len(lines))
 
 
 def _read_markup(body: str) -> str:
     """Return what the calls between two marks hold: named parameters, JSON, or a program."""
     if _PARAMETER.search(body):
+        # Each call by itself, several parameters in each
         return "\n\n".join(filter(None, map(_read_parameters, _CALL_BEGINS.split(body))))
     words = _MARKS.sub("", body).strip()
     return calls.read_object(words) or calls.read_call(FunctionCall("", words))
@@ -118,6 +126,7 @@ def _read_parameters(body: str) -> str:
     begins = list(_PARAMETER.finditer(body))
     ends = [each.start() for each in begins[1:]] + [len(body)]
     given = {}
+    # `strict` only with parameters, since `ends` always has one more
     for each, end in zip(begins, ends, strict=bool(begins)):
         close = _PARAMETER_ENDS.search(body, each.end(), end)
         given[each[1]] = body[each.end() : close.start() if close else end].strip("\n")

@@ -9,7 +9,7 @@
                               [DOMAIN]: text; a [CODE] beside it that calls no tool is an answer, not a program
 
 Remarks on ambiguous parts go to the author: `Parsed.readings`. Nothing is run or judged here. `loop` calls this once
-for each reply. Replies are hostile input, so every step looks at each character a bounded number of times.
+for each reply.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from workers.record.grammar.dialects import translate
 from workers.record.grammar.programs import NO_TAG, find_program, is_answer
 from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
+# Replies are hostile input: every expression and loop below looks at each character a bounded number of times.
 MAX_HYPOTHESES = 50
 MAX_LABELS = 20
 
@@ -54,6 +55,7 @@ _NO_LABEL = re.compile(
 )
 _SENTENCE_ENDS = re.compile(r"(?:[a-z]{3}|[A-Z]{4})[\"\u201d\u2019')]{0,2}[.!][\"\u201d\u2019')]{0,2}(?= {1,3}[A-Z])")
 """Matches a sentence end inside a label; "St. Bernard dogs" has none."""
+# Marks of a model's own format, and counts such as (n = 5), are no words of a label
 _HANGS_ON = re.compile(
     r"</\w{1,20}>$|<\|[^<>|]{1,40}\|>$|^<(?:final_)?(?:answer|labels?)>(?=.)"  # marks of an end, and of a beginning
     r"|(?<=\S) ?\(n ?= ?\d[^()]{0,80}\)\.?$"
@@ -90,9 +92,11 @@ def parse(text: str) -> Parsed:
     plain = _parse(text)
     if plain.says_something and NO_TAG not in plain.readings:
         return plain
+    # 1. Only if the grammar finds nothing: a reply that quotes another dialect must not be changed.
     translated, remarks = translate(text)
     if not remarks:
         return plain
+    # 2. The translation counts only if it finds more than the grammar did.
     found = _parse(translated)
     if plain.says_something and (found.code != plain.code or found.conclusion):  # a fence that says enough by itself
         return plain
@@ -107,6 +111,7 @@ def _parse(text: str) -> Parsed:
     by_tag: dict[str, list[str]] = {}
     thoughts: list[str] = []
     for number, block in enumerate(blocks):
+        # Lines of the program are not words of the block that it was found in.
         lines = block.lines(without=program.taken.get(number, frozenset()))
         if block.tag == THINKING:
             thoughts.append("\n".join(lines).strip())
@@ -124,18 +129,19 @@ def _parse(text: str) -> Parsed:
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
     code = program.code
+    # An answer about a function has code as well, but calls no tool.
     if code is not None and any(by_tag.get("DOMAIN", ())) and is_answer(code):
         by_tag["CODE"], code = [code], None
     conclusion = _conclusion(by_tag)
     # Tags that were taken for words, where they may have been meant
     missed = dict.fromkeys(tag for tag in quoted if code is None and (not conclusion or tag in CONCLUDING))
     unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
-    readings = [*program.remarks, *unread, *_left_out(hypotheses, by_tag)]
+    readings = [*program.remarks, *unread, *_list_left_out(hypotheses, by_tag)]
     tags = tuple(tag for tag, parts in by_tag.items() if any(parts))
     return Parsed(words, _number_hypotheses(hypotheses), code, conclusion, tags, "\n\n".join(thoughts), tuple(readings))
 
 
-def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
+def _list_left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
     given = ("hypotheses", len(hypotheses), MAX_HYPOTHESES), ("labels", len(by_tag.get("LABEL", ())), MAX_LABELS)
     return [f"Only the first {most} of your {count} {what} were kept." for what, count, most in given if count > most]
 
@@ -146,25 +152,29 @@ def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) ->
 def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis], list[str]]:
     """Return the list at the start of a block, and the lines that are not part of it.
 
-    An item ends at a blank line, the list at a later line that is no item. With `alone`, a block without a list is
-    one hypothesis.
+    An item ends at a blank line. With `alone`, a block without a list is one hypothesis.
     """
+    # A block without any form of list
     form = _form(lines)
     if form is None:
-        found, rest = _first_paragraph(lines) if alone else ([], list(lines))
+        found, rest = _split_first_paragraph(lines) if alone else ([], list(lines))
         words = " ".join(line.strip() for line in found)
         return ([_hypothesis(0, words)] if _clean(words) else []), rest
     before: list[str] = []
     items: list[tuple[int, list[str]]] = []
     gap = False
     for place, line in enumerate(lines):
+        # 1. A new item
         if match := form.match(line.strip()):
             items.append((int(match.group(1) or 0), [match.group(3), match.group(2) or ""]))
+        # 2. Words after a blank line end the list
         elif gap and line.strip():
             before += lines[place:]
             break
+        # 3. A line that continues the last item; its status stays last
         elif items:
             items[-1][1].insert(-1, line)
+        # 4. Words before the first item
         else:
             before.append(line)
         gap = bool(items) and not line.strip()
@@ -179,27 +189,32 @@ def _form(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 def _hypothesis(number: int, words: str) -> Hypothesis:
     """Parse a hypothesis and its status: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
+    # 1. Find the mark of its status
     text = words.strip()
     mark, end = None, 0
+    # The last mark counts: a model may tell how the status changed.
     for each in _FATE.finditer(text):
-        if each.start() >= end:  # none that stands inside the brackets of another
+        if each.start() >= end:  # none inside the brackets of another
             mark, end = each, _end_of_mark(text, each)
     if mark is None:
         return Hypothesis(number, _clean(text))
+    # 2. What is inside the brackets is the reason, what is before them the text
     bracketed = bool(mark["square"] or mark["round"])
     inside = text[mark.end() : end].rstrip(".* ").removesuffix(")" if mark["round"] else "]")
     before, after = _clean(text[: mark.start()]), text[end:].strip(_SEPARATORS)
-    if bracketed and not before:  # the mark stands in front
+    if bracketed and not before:  # the mark comes first
         before, after = _clean(after), ""
     word = _WORD.search(mark.group())
     assert word
     status: HypothesisStatus = word.group().lower()  # type: ignore[assignment]  # the expression allows these three alone
+    # 3. Words after the mark belong to the reason
     reason = "; ".join(part for part in (inside.strip(" :,;-\u2013\u2014*_"), after) if part)
     return Hypothesis(number, before, status, reason)
 
 
 def _end_of_mark(text: str, mark: re.Match[str]) -> int:
     """Return where the brackets of a mark close; the end of the text if they do not or there are none."""
+    # Brackets inside the reason must not end it
     opening, closing = "[]" if mark["square"] else "()"
     if not (mark["square"] or mark["round"]):
         return len(text)
@@ -216,6 +231,7 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
     taken: set[int] = set()
     numbered = []
     for each in hypotheses[:MAX_HYPOTHESES]:
+        # Numbers that occur twice, or are missing, continue after the highest.
         number = each.number if each.number and each.number not in taken else max(taken, default=0) + 1
         taken.add(number)
         numbered.append(Hypothesis(number, each.text, each.status, each.reason))
@@ -225,7 +241,7 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
 # --- conclusions ----------------------------------------------------------------------------------
 
 
-def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+def _split_first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the lines up to the first blank one after words, and the rest."""
     start = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
@@ -234,11 +250,13 @@ def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], list[str]]:
     """Return the lines that hold labels, and the rest. A line that starts in lower case continues a label."""
-    found, rest = _first_paragraph(lines)
+    found, rest = _split_first_paragraph(lines)
     if several or _form(found[:1]):
         return found, rest
+    # The next line in upper case is a sentence of prose
     end = next((place for place, line in enumerate(found) if place and line.strip()[:1].isupper()), len(found))
     label = " ".join(line.strip() for line in found[:end])
+    # One label is one phrase: a second sentence is prose
     cut = _SENTENCE_ENDS.search(label)
     return (
         ([label[: cut.end()]], [label[cut.end() :].strip(), *found[end:], *rest])
@@ -260,12 +278,15 @@ def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
 
 def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     """Return the conclusion, or None. Reasoning alone is none; "no label" is a conclusion without label."""
+    # The same text twice, as some models repeat it, counts once
     texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in by_tag.items()}
     if not (texts.get("DESCRIPTION") or texts.get("BIAS") or texts.get("LABEL")):
         return None
     unique: dict[str, str] = {}
     for label in filter(None, by_tag.get("LABEL", ())):
+        # Labels that differ only in case are one.
         unique.setdefault(label.casefold(), label)
+    # Only now: "none" is a conclusion, but no label
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     own = {name: texts.get(name.upper(), "") for name in ("description", "reasoning", "bias", "domain", "code")}
     return Conclusion(labels=tuple(kept[:MAX_LABELS]), **own)
@@ -274,9 +295,10 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
 def _clean_label(text: str) -> str:
     """Remove what models add to a label: end marks, counts, quotation marks, a full stop."""
     label = _clean(text)
-    for _ in range(4):  # they may stand in each other
+    for _ in range(4):  # they may be nested
         before = label
         label = _HANGS_ON.sub("", label).strip()
+        # Quotation marks around the whole only: "a" or "b" keeps its own
         if len(label) > 1 and label[0] + label[-1] in _QUOTES and label[0] not in label[1:-1]:
             label = label[1:-1].strip()
         if label == before:

@@ -45,6 +45,7 @@ def select(draft: ReplyFields) -> Written:
         ),
     )
     if draft["what"] == "experiment":
+        # Only line ends: leading blanks of a program are indentation
         return replace(about, program=draft["program"].rstrip().strip("\n"))
     texts = {name: draft[name].strip() for name in ("description", "reasoning", "bias")}
     labels = tuple(join_lines(line) for line in draft["labels"].split("\n") if line.strip())
@@ -57,24 +58,31 @@ def select(draft: ReplyFields) -> Written:
 def find_problems(draft: ReplyFields, task: str) -> dict[str, str]:
     """Return why a draft cannot be sent, by field. Empty if it parses as written."""
     reply = select(draft)
+    # 1. Is the part there that is to be sent?
     if draft["what"] == "experiment" and not reply.program:
         return {"program": NO_PROGRAM}
     if draft["what"] == "conclusion" and not (reply.description or reply.bias or reply.labels):
+        # The task decides which field its answer begins with
         return {"description" if "description" in tasks.find_task(task).answer[:1] else "labels": NO_CONCLUSION}
-    if _comes_back(reply):
+    # 2. Does the whole parse back?
+    if _is_parsed_back(reply):
         return {}
+    # 3. If not, which field is to blame: each is tried alone
     filled = [each.name for each in fields(reply) if getattr(reply, each.name)]
-    return {name: MISREAD for name in filled if not _stands_alone(reply, name)} or {"prose": MISREAD}
+    # Only together do they fail: the prose comes first, so it is named
+    return {name: MISREAD for name in filled if not _is_independent(reply, name)} or {"prose": MISREAD}
 
 
-def _stands_alone(reply: Written, name: str) -> bool:
+def _is_independent(reply: Written, name: str) -> bool:
     """True if this part parses back by itself and does not change what follows it."""
     alone = Written(**{name: getattr(reply, name)})
-    return _comes_back(alone) and (name == "labels" or _comes_back(replace(alone, labels=("what follows",))))
+    # A part may also swallow what follows it, such as an open fence
+    return _is_parsed_back(alone) and (name == "labels" or _is_parsed_back(replace(alone, labels=("what follows",))))
 
 
-def _comes_back(reply: Written) -> bool:
+def _is_parsed_back(reply: Written) -> bool:
     """True if the reply parses into the parts that it was made of."""
+    # Compared with what the parser makes of it: no second grammar to keep in step
     found = parse(write(reply))
     conclusion = found.conclusion
     concluded = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
@@ -97,10 +105,12 @@ def _normalize(each: Hypothesis) -> Hypothesis:
 def _keep_labels(labels: tuple[str, ...]) -> list[str]:
     """Return the labels that a conclusion keeps: without repeats, and without those that say that there is none."""
     read = [parse(f"[LABEL]: {label}").conclusion for label in labels]
+    # "none" is a label for a person and none for the parser
     kept = [label for label, found in zip(labels, read, strict=True) if found is None or found.labels]
     return list({label.casefold(): _strip_marks(label) for label in kept}.values())
 
 
 def _strip_marks(text: str) -> str:
     """Return the words without the spaces and marks that the grammar may trim."""
+    # The parser trims marks; that is no misreading
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")

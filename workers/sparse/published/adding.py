@@ -42,6 +42,7 @@ def add_published(
     form = read_published(path)
     _check_width(form, source)
     target = storage.find_path(settings.state, name or _default_name(source, form))
+    # Before measuring, which takes long.
     _refuse_taken(target)
     network = build_network(form)
     quality = _measure_fit(settings, source, network.to(settings.device), progress)
@@ -50,20 +51,22 @@ def add_published(
         report_disk_errors(target.parent),
         hold_lock(target.with_name(f"{target.stem}.lock"), lambda: progress(f"Waiting for {target.stem}", 0, 1)),
     ):
+        # Again under the lock: another job may have taken the name while this one measured.
         _refuse_taken(target)
         storage.save_autoencoder(network, card, target)
     return card
 
 
 def _default_name(source: SparseSource, form: PublishedForm) -> str:
-    """Such as toybox-layer4-SAELens-512."""
+    """Return a name such as toybox-layer4-SAELens-512."""
     end = f"-{form.format}-{form.latents}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
+    # Cut at the start: the end tells similar ones apart.
     return f"{start[: 100 - len(end)]}{end}"
 
 
 def _refuse_taken(target: Path) -> None:
-    """A training under way has a name too."""
+    """Raise RequestError if an auto-encoder, or a training under way, has this name."""
     if target.exists() or target.with_name(f"{target.stem}.checkpoint").exists():
         raise RequestError(f"There is an auto-encoder {target.stem!r} already. Choose another name with --name.")
 
@@ -79,16 +82,13 @@ def _check_width(form: PublishedForm, source: SparseSource) -> None:
 def _measure_fit(
     settings: LabSettings, source: SparseSource, network: SparseAutoencoder, progress: Progress
 ) -> Quality:
-    """How well it explains held-out images, as one that was trained here is measured.
-
-    Raises RequestError for one that explains nothing: weights that were read wrongly do not rebuild activations.
-    """
+    """Measure how well it explains held-out images, as one that was trained here is measured. Raises RequestError."""
     ask_dataset(source.dataset, "prepare", progress)
     _, held_out = split_images(len(source.dataset), _SEED)
     stream = MapStream(settings, source.model, source.dataset)
     buffer = ActivationBuffer(stream, source.layer.name, held_out, _SEED, HELD_OUT_BYTES)
     found = measure_reconstruction(network, buffer.sample(buffer.positions, progress), progress)
-    # Not a number is no success either
+    # Weights that were read wrongly do not rebuild activations. Not a number is no success either
     if not found.unexplained < 1:
         raise RequestError(
             f"It leaves {found.unexplained:.1%} of the variance of {source.layer.name} of {source.model.name} "
@@ -96,6 +96,7 @@ def _measure_fit(
             "alone leaves 100.0%. It was made for another layer, model or preprocessing, or its files are not in the "
             "layout that they seem to have. Name the layer that it was trained on."
         )
+    # Of a published one it is not known when latents were last active.
     silent = float((found.of_latents == 0).mean())
     return Quality(found.unexplained, float(found.at_positions.mean()), silent, len(found.at_positions))
 
@@ -118,6 +119,7 @@ def _describe(
         scale=1.0,
         fingerprint=_fingerprint(source, network),
         quality=quality,
+        # Names of files may hold bytes that are no text.
         source=f"{form.format}, {place}".encode("utf-8", "replace").decode(),
         normalisation=form.normalisation,
         signed=form.signed,
@@ -125,10 +127,11 @@ def _describe(
 
 
 def _fingerprint(source: SparseSource, network: SparseAutoencoder) -> str:
-    """Hash of the weights, what is done with them, and the layer below."""
+    """Return a hash of the weights, what is done with them, and the layer below."""
     facts = [network.kind, network.k, network.normalisation, network.signed]
     facts += [source.model.name, source.model.revision, source.layer.name, source.layer.path]
     found = hashlib.sha256(repr(facts).encode("utf-8", "replace"))
+    # Sorted: the order of tensors must not change the fingerprint.
     for name, each in sorted(network.state_dict().items()):
         found.update(name.encode())
         found.update(each.detach().cpu().contiguous().numpy())

@@ -37,7 +37,7 @@ class PublishedForm:
     """(latents,) for "jumprelu", else one number."""
     normalisation: str = UNCHANGED
     signed: bool = False
-    """Whether negative latents are kept among the k largest."""
+    """True if negative latents are kept among the k largest."""
 
     @property
     def latents(self) -> int:
@@ -49,12 +49,14 @@ class PublishedForm:
 
 
 def keep_input(form: PublishedForm) -> PublishedForm:
-    """The same latents, for a format that does not subtract the decoder's bias from its input."""
+    """Return the same latents, for a format that does not subtract the decoder's bias from its input."""
+    # W_enc x + b = W_enc (x - b_dec) + (b + W_enc b_dec).
     return replace(form, encoder_bias=form.encoder_bias + form.encoder @ form.decoder_bias)
 
 
 def scale_by_decoder(form: PublishedForm) -> PublishedForm:
-    """The same latents, for a format that multiplies them by the norms of the decoder's rows, and divides them again.
+    """Return the same latents, for a format that multiplies them by the norms of the decoder's rows, then divides them
+    again.
 
     Raises RequestError for a row of zeros, which that format cannot decode.
     """
@@ -64,6 +66,7 @@ def scale_by_decoder(form: PublishedForm) -> PublishedForm:
             f"Latent {int((norms == 0).nonzero()[0])} has a decoder row of zeros, by whose norm {form.format} divides. "
             "Choose another auto-encoder."
         )
+    # Scaling a row of the encoder and dividing that of the decoder leaves what is rebuilt.
     return replace(
         form,
         encoder=form.encoder * norms[:, None],
@@ -73,7 +76,7 @@ def scale_by_decoder(form: PublishedForm) -> PublishedForm:
 
 
 def build_network(form: PublishedForm) -> SparseAutoencoder:
-    """The network of this form, on the CPU. Raises RequestError for numbers that make no sense."""
+    """Return the network of this form, on the CPU. Raises RequestError for numbers that make no sense."""
     if form.latents > MAX_LATENTS:
         raise RequestError(
             f"It has {form.latents:,} latents; at most {MAX_LATENTS:,} can be studied. Choose a smaller auto-encoder."
@@ -86,6 +89,7 @@ def build_network(form: PublishedForm) -> SparseAutoencoder:
     network = SparseAutoencoder(
         form.units, form.latents, form.k, form.kind, normalisation=form.normalisation, signed=form.signed
     )
+    # Any device or dtype: `copy_` converts.
     threshold = form.threshold if form.kind == JUMPRELU else float(form.threshold)
     with torch.no_grad():
         network.encoder.copy_(form.encoder)
@@ -93,6 +97,7 @@ def build_network(form: PublishedForm) -> SparseAutoencoder:
         network.decoder.copy_(form.decoder)
         network.decoder_bias.copy_(form.decoder_bias)
         network.threshold.copy_(torch.as_tensor(threshold))
+    # Each part was finite when it was read, but products of them may overflow.
     if not all(each.isfinite().all() for each in network.state_dict().values()):
         raise RequestError("Its weights are infinite once their parts are multiplied. Choose another auto-encoder.")
     return network.eval()

@@ -1,7 +1,4 @@
-"""Reads configs of untrusted files: JSON of bounded size, whose values have the types that a format gives them.
-
-All functions raise RequestError with the reason and the remedy.
-"""
+"""Read configs of untrusted files: JSON of bounded size, with values of the right types. Raises RequestError."""
 
 from __future__ import annotations
 
@@ -25,10 +22,11 @@ class PublishedConfig:
         self._values: dict[str, Any] = values
 
     def __contains__(self, key: str) -> bool:
+        # null means the same as a missing key.
         return self._values.get(key) is not None
 
     def read_part(self, key: str) -> PublishedConfig:
-        """The object at a key; an empty one if there is none."""
+        """Return the object at a key; an empty one if there is none."""
         found = self._values.get(key)
         return PublishedConfig(self.path, {} if found is None else found)
 
@@ -39,8 +37,9 @@ class PublishedConfig:
         return default if found is None else found
 
     def read_count(self, key: str) -> int | None:
-        """A whole number from 1 on; None if the key is missing."""
+        """Return a whole number from 1 on; None if the key is missing."""
         found = self._values.get(key)
+        # Python counts true and false as whole numbers.
         if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found < 1):
             raise self._explain(key, found, "a whole number from 1 on")
         return found
@@ -52,35 +51,38 @@ class PublishedConfig:
         return default if found is None else found
 
     def refuse(self, key: str, known: str) -> RequestError:
-        """The error for a value that is not among those that are known."""
+        """Return the error for a value that is not among those that are known."""
         return self._explain(key, self._values.get(key), known)
 
     def _explain(self, key: str, found: object, wanted: str) -> RequestError:
         return RequestError(
+            # Quoted as JSON and cut: the file is untrusted.
             f"{self.path} has {key} = {json.dumps(found)[:80]}; only {wanted} can be read. Choose another "
             "auto-encoder, or correct the file."
         )
 
 
 def read_config(path: Path) -> PublishedConfig:
-    """A JSON file of at most 1 MiB."""
+    """Read a JSON file of at most 1 MiB."""
     check_size(path, _MAX_CONFIG_BYTES)
     return parse_config(path, read_bytes(path))
 
 
 def parse_config(path: Path, text: bytes) -> PublishedConfig:
-    """JSON that was read of a file."""
+    """Parse the JSON text of a file."""
     try:
         return PublishedConfig(path, json.loads(text))
+    # Deep nesting ends Python's recursion.
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{path} holds no JSON that can be read ({error}). Download the file again.") from error
 
 
 def read_line(path: Path) -> bytes:
-    """The first line of a file, with its end; at most 1 MiB."""
+    """Read the first line of a file, with its end; at most 1 MiB."""
     check_size(path, MAX_BYTES)
     try:
         with path.open("rb") as file:
+            # At most so much: a file without a line break would be read whole.
             line = file.readline(_MAX_CONFIG_BYTES)
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}.") from error

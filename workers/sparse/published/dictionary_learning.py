@@ -23,7 +23,7 @@ _KINDS = {"AutoEncoderTopK": TOPK, "BatchTopKSAE": BATCHTOPK, "MatryoshkaBatchTo
 
 
 def read_dictionary(weights: Path) -> PublishedForm:
-    """An auto-encoder of dictionary_learning. Raises RequestError."""
+    """Read an auto-encoder of dictionary_learning. Raises RequestError."""
     trainer = read_config(weights.with_name("config.json")).read_part("trainer")
     kind = _KINDS.get(trainer.read_text("dict_class"))
     if kind is None:
@@ -47,7 +47,7 @@ def read_dictionary(weights: Path) -> PublishedForm:
 
 
 def _read_k(trainer: PublishedConfig, tensors: PublishedTensors) -> int:
-    """k of the tensors and of the config, which must not contradict each other."""
+    """Return k of the tensors and of the config, which must not contradict each other."""
     said = trainer.read_count("k")
     found = tensors.take_count("k") if "k" in tensors else said
     if found is None:
@@ -60,7 +60,7 @@ def _read_k(trainer: PublishedConfig, tensors: PublishedTensors) -> int:
 
 
 def _read_matrices(kind: str, trainer: PublishedConfig, tensors: PublishedTensors) -> tuple[Tensor, Tensor, Tensor]:
-    """Encoder (latents, units), its bias (latents,), decoder (latents, units)."""
+    """Return encoder (latents, units), its bias (latents,), decoder (latents, units)."""
     units, latents = trainer.read_count("activation_dim"), trainer.read_count("dict_size")
     if kind == MATRYOSHKA:
         encoder = tensors.take("W_enc", units, latents).T
@@ -74,6 +74,7 @@ def _read_matrices(kind: str, trainer: PublishedConfig, tensors: PublishedTensor
 
 def _check_groups(tensors: PublishedTensors, latents: int) -> None:
     """Raise RequestError for nested groups that are not of all latents."""
+    # Only checked: our reconstruction does not depend on the groups.
     sizes = tensors.take("group_sizes", None)
     if int(sizes.sum()) != latents:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Recognises the layout of a published auto-encoder: by the names of its files, else by what they hold."""
+"""Recognise the layout of a published auto-encoder: by the names of its files, else by their content."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ _BESIDE = "sparsity.safetensors"
 
 
 def read_published(path: Path) -> PublishedForm:
-    """The auto-encoder in a folder, or of a file with weights.
-
-    Raises RequestError for a path without one or with several, and for what cannot be read or used.
-    """
+    """Read the auto-encoder in a folder, or of a file with weights. Raises RequestError."""
     weights = _find_weights(path)
+    # By name first: these files need their config, which says what tensors alone do not.
     if named := _NAMED.get(weights.name):
         config, read = named
         if not weights.with_name(config).is_file():
             raise RequestError(f"{weights} lacks {config} beside it, which says how it is used. Put it there.")
         return read(weights)
+    # saev writes a header in JSON before what PyTorch saved.
     if starts_with_json(weights):
         return read_saev(weights)
     tensors = read_tensors(weights)
@@ -51,7 +50,7 @@ def read_published(path: Path) -> PublishedForm:
 
 
 def _find_weights(path: Path) -> Path:
-    """The one file with weights. Raises RequestError."""
+    """Return the one file with weights. Raises RequestError."""
     if path.is_file():
         return path
     if not path.is_dir():
@@ -60,6 +59,7 @@ def _find_weights(path: Path) -> Path:
         names = sorted(each.name for each in path.iterdir() if each.suffix in _SUFFIXES and each.is_file())
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}.") from error
+    # Statistics, not weights.
     found = [name for name in names if name != _BESIDE]
     if not found:
         raise RequestError(f"{path} holds no auto-encoder in a known layout. Known are: {_LAYOUTS}.")

@@ -1,7 +1,4 @@
-"""Reads tensors of untrusted files: sizes are bounded first, and no code of a file is run.
-
-All functions raise RequestError with the reason and the remedy.
-"""
+"""Read tensors of untrusted files. Raises RequestError with the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ from torch import Tensor
 from workers.errors import RequestError
 
 MAX_BYTES = 8 << 30
-"""Of a file with weights, and of its tensors as float32."""
+"""Maximum size of a file with weights, and of its tensors as float32."""
 _CLASS = re.compile(r"GLOBAL ([\w.]+)")
-"""In PyTorch's refusal of a file that needs more than tensors."""
+"""Found in PyTorch's refusal of a file that needs more than tensors."""
 
 
 class PublishedTensors:
@@ -30,7 +27,9 @@ class PublishedTensors:
     def __init__(self, path: Path, found: Mapping[str, Any]) -> None:
         self.path = path
         self._found = dict(found)
+        # Four bytes each as float32, whatever they take in the file.
         size = sum(4 * each.numel() for each in found.values() if isinstance(each, Tensor))
+        # Before any tensor is copied to float32.
         if size > MAX_BYTES:
             raise RequestError(
                 f"The tensors of {path} would take {size / (1 << 30):,.1f} GiB; at most {MAX_BYTES >> 30} GiB can be "
@@ -41,7 +40,7 @@ class PublishedTensors:
         return name in self._found
 
     def take(self, name: str, *shape: int | None) -> Tensor:
-        """The tensor of this name as float32; None stands for any length of that axis."""
+        """Return the tensor of this name as float32; None stands for any length of that axis."""
         found = self.take_value(name)
         if not isinstance(found, Tensor) or not _is_plain(found):
             raise RequestError(f"{name} in {self.path} is no plain tensor. Save the weights again, as plain tensors.")
@@ -54,6 +53,7 @@ class PublishedTensors:
                 f"{name} in {self.path} has the shape {_format_shape(found)}, and not {wanted}: it does not fit the "
                 "rest of the file. Download the files again, or choose another auto-encoder."
             )
+        # After the checks: converting copies.
         numbers = found.detach().float()
         if not numbers.isfinite().all():
             raise RequestError(
@@ -62,33 +62,36 @@ class PublishedTensors:
         return numbers
 
     def take_number(self, name: str) -> float:
-        """A tensor with one value, or a number."""
+        """Return a tensor with one value, or a number."""
         found = self._found.get(name)
         if isinstance(found, int | float):
             self._found[name] = torch.tensor(float(found))
+        # Some formats store numbers as vectors of length 1.
         if isinstance(found, Tensor) and found.numel() == 1:
             self._found[name] = found.reshape(())
         return float(self.take(name))
 
     def take_count(self, name: str) -> int:
-        """A tensor with one value, or a number, that is whole."""
+        """Return a whole number, stored as a tensor with one value or as a number."""
         found = self.take_number(name)
         if not found.is_integer():
             raise RequestError(f"{name} in {self.path} is {found:g}, and no whole number. Choose another auto-encoder.")
         return int(found)
 
     def take_value(self, name: str) -> Any:
-        """Whatever has this name."""
+        """Return the value of this name, whatever its type."""
         if name not in self._found:
             there = ", ".join(sorted(self._found)[:20]) or "nothing else"
             raise RequestError(
                 f"{self.path} lacks {name[:80]!r}, which its format has; it holds {there[:400]}. Download the file "
                 "again, or choose another auto-encoder."
             )
+        # Removed, so that `finish` sees what was not used.
         return self._found.pop(name)
 
     def finish(self, *ignored: str) -> None:
-        """Refuse what was not taken: its part in the formula would be lost."""
+        """Refuse a file with values that were not taken."""
+        # What such a value does in the formula would be lost.
         rest = sorted(self._found.keys() - set(ignored))
         if rest:
             raise RequestError(
@@ -112,12 +115,12 @@ def _format_shape(found: Tensor) -> str:
 
 
 def read_tensors(path: Path) -> PublishedTensors:
-    """A file with weights: `.safetensors`, or what PyTorch saved."""
+    """Read a file with weights: `.safetensors`, or what PyTorch saved."""
     return read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
 
 
 def read_safetensors(path: Path) -> PublishedTensors:
-    """The tensors of a safetensors file, on the CPU."""
+    """Read the tensors of a safetensors file, on the CPU."""
     check_size(path, MAX_BYTES)
     try:
         with safe_open(path, "pt") as file:
@@ -127,7 +130,7 @@ def read_safetensors(path: Path) -> PublishedTensors:
 
 
 def read_torch(path: Path, start: int = 0) -> PublishedTensors:
-    """What PyTorch saved from this byte of a file on; tensors, numbers and text alone."""
+    """Read what PyTorch saved from this byte of a file on; tensors, numbers and text alone."""
     check_size(path, MAX_BYTES)
     found = _load_torch(path, io.BytesIO(read_bytes(path, start)))
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
@@ -136,6 +139,7 @@ def read_torch(path: Path, start: int = 0) -> PublishedTensors:
 
 
 def _load_torch(path: Path, file: io.BytesIO) -> Any:
+    # Older files are bare pickles, whose size cannot be checked before they are read.
     if not zipfile.is_zipfile(file):
         raise RequestError(
             f"{path} was not saved by PyTorch 1.6 or later, or is damaged. Load it where you trust it, and save its "
@@ -143,10 +147,12 @@ def _load_torch(path: Path, file: io.BytesIO) -> Any:
         )
     try:
         with zipfile.ZipFile(file) as archive:
+            # A small archive may unpack to any size.
             unpacked = sum(each.file_size for each in archive.infolist())
         if unpacked > MAX_BYTES:
             raise ValueError(f"it unpacks to over {MAX_BYTES >> 30} GiB")
         file.seek(0)
+        # Runs no code of the file: `weights_only` unpickles tensors, numbers and text alone.
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged and hostile files raise nearly anything
         needed = _CLASS.search(str(error))
@@ -158,14 +164,14 @@ def _load_torch(path: Path, file: io.BytesIO) -> Any:
 
 
 def check_size(path: Path, limit: int) -> None:
-    """Refuse a file with more bytes than this."""
+    """Raise RequestError for a file with more bytes than this."""
     size = path.stat().st_size if path.is_file() else 0
     if size > limit:
         raise RequestError(f"{path} has {size:,} bytes; at most {limit:,} can be read. Choose a smaller file.")
 
 
 def read_bytes(path: Path, start: int = 0) -> bytes:
-    """A file from this byte on; its size must have been checked."""
+    """Read a file from this byte on; its size must have been checked."""
     try:
         with path.open("rb") as file:
             file.seek(start)

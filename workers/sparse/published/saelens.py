@@ -22,28 +22,32 @@ _MEASURED_SCALE = "expected_average_only_in"
 
 
 def read_saelens(weights: Path) -> PublishedForm:
-    """An auto-encoder of SAELens. Raises RequestError."""
+    """Read an auto-encoder of SAELens. Raises RequestError."""
     config, tensors = read_config(weights.with_name("cfg.json")), read_safetensors(weights)
     kind, k = _read_saelens_kind(config)
     if config.read_flag("finetuning_scaling_factor", False):
+        # A factor of fine-tuning would change the latents, and our formula has none.
         raise config.refuse("finetuning_scaling_factor", "false")
     rescale = config.read_flag("rescale_acts_by_decoder_norm", False)
+    # With other kinds the norms would change which latents are kept.
     if rescale and kind != TOPK:
         raise config.refuse("rescale_acts_by_decoder_norm", "false for this architecture")
     subtract = config.read_flag("apply_b_dec_to_input", True)
     form = _read_tensors(SAELENS, config, tensors, kind, k)
     form = replace(form, normalisation=_read_normalisation(config, UNCHANGED))
+    # The weights are folded before they are scaled: both change the encoder's bias.
     if not subtract:
         form = keep_input(form)
     return scale_by_decoder(form) if rescale else form
 
 
 def read_prisma(tensors: PublishedTensors) -> PublishedForm:
-    """An auto-encoder of Prisma, with its config beside its tensors. Raises RequestError."""
+    """Read an auto-encoder of Prisma, with its config beside its tensors. Raises RequestError."""
     config = read_config(tensors.path.with_name("config.json"))
     architecture = config.read_text("architecture", "standard")
     if architecture != "standard":
         raise config.refuse("architecture", "standard")
+    # A transcoder rebuilds another layer than it reads.
     if config.read_flag("is_transcoder", False):
         raise config.refuse("is_transcoder", "false")
     kind, k = _read_activation(config)
@@ -52,9 +56,10 @@ def read_prisma(tensors: PublishedTensors) -> PublishedForm:
 
 
 def _read_saelens_kind(config: PublishedConfig) -> tuple[str, int]:
-    """The kind, and k for TopK. Older files have an activation rather than an architecture of their own for TopK."""
+    """Return the kind, and k for TopK."""
     architecture = config.read_text("architecture", "standard")
     if architecture == "standard":
+        # Older files name TopK as an activation, not as an architecture.
         return _read_activation(config)
     if architecture == JUMPRELU:
         return JUMPRELU, 0

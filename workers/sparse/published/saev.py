@@ -20,7 +20,7 @@ _SCHEMAS = range(2, 6)
 
 
 def read_saev(path: Path) -> PublishedForm:
-    """An auto-encoder of saev. Raises RequestError."""
+    """Read an auto-encoder of saev. Raises RequestError."""
     line = read_line(path)
     header = parse_config(path, line)
     if header.read_count("schema") not in _SCHEMAS:
@@ -48,7 +48,7 @@ def read_saev(path: Path) -> PublishedForm:
 
 
 def _read_kind(activation: PublishedConfig) -> tuple[str, int]:
-    """The kind, and how many latents it keeps; 0 for ReLU."""
+    """Return the kind, and how many latents it keeps; 0 for ReLU."""
     kind = _KINDS.get(activation.read_text("cls"))
     if kind is None:
         raise activation.refuse("cls", ", ".join(_KINDS))

@@ -19,15 +19,16 @@ from workers.sparse.published.reading import PublishedTensors, read_safetensors
 
 SPARSIFY, OPENAI = "sparsify", "OpenAI"
 _STATISTICS = ("stats_last_nonzero", "latents_activation_frequency", "latents_mean_square")
-"""Of OpenAI's training."""
+"""Statistics of OpenAI's training."""
 
 
 def read_sparsify(weights: Path) -> PublishedForm:
-    """An auto-encoder of sparsify. Raises RequestError."""
+    """Read an auto-encoder of sparsify. Raises RequestError."""
     config = read_config(weights.with_name("cfg.json"))
     if config.read_text("activation", TOPK) != TOPK:
         raise config.refuse("activation", TOPK)
     for transcoder in ("transcode", "skip_connection"):
+        # A transcoder rebuilds another layer than it reads.
         if config.read_flag(transcoder, False):
             raise config.refuse(transcoder, "false")
     k = config.read_count("k")
@@ -50,7 +51,7 @@ def read_sparsify(weights: Path) -> PublishedForm:
 
 
 def read_openai(tensors: PublishedTensors) -> PublishedForm:
-    """An auto-encoder of OpenAI. Raises RequestError."""
+    """Read an auto-encoder of OpenAI. Raises RequestError."""
     encoder = tensors.take("encoder.weight", None, None)
     latents, units = encoder.shape
     form = PublishedForm(
@@ -61,6 +62,7 @@ def read_openai(tensors: PublishedTensors) -> PublishedForm:
         decoder_bias=tensors.take("pre_bias", units),
         kind=RELU,
     )
+    # A file without the name means ReLU, as in OpenAI's own code.
     activation = tensors.take_value("activation") if "activation" in tensors else "ReLU"
     state = tensors.take_value("activation_state_dict") if "activation_state_dict" in tensors else {}
     tensors.finish(*_STATISTICS)
@@ -72,7 +74,7 @@ def read_openai(tensors: PublishedTensors) -> PublishedForm:
 
 
 def _add_topk(form: PublishedForm, state: PublishedTensors) -> PublishedForm:
-    """OpenAI's TopK: layer norm first; what becomes of the k largest is in its state."""
+    """Return the form with OpenAI's TopK: layer norm first; its state says what becomes of the k largest."""
     k, after = state.take_count("k"), state.take_value("postact_fn")
     if after not in ("ReLU", "Identity"):
         raise PublishedConfig(state.path, {"postact_fn": str(after)}).refuse("postact_fn", "ReLU and Identity")

@@ -1,4 +1,4 @@
-"""Splits a `.glb` file into its bytes and its JSON, which is checked against the supported part of glTF 2.0.
+"""Split a `.glb` file into its bytes and its JSON, which is checked against the supported part of glTF 2.0.
 
 Files are untrusted. Nothing outside the file is read. See https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html.
 """
@@ -22,6 +22,7 @@ MAX_BYTES = 50_000_000
 _MAX_JSON = 8_000_000
 _MAX_ROWS = 20_000
 """Maximum number of nodes, accessors and so on in a file."""
+# Four-byte words that begin the file and its chunks: "glTF", "JSON" and "BIN\0", little-endian
 _MAGIC, _JSON, _BINARY = 0x46546C67, 0x4E4F534A, 0x004E4942
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
@@ -104,6 +105,7 @@ class Primitive(_Row):
     attributes: dict[str, Index]
     indices: Index | None = None
     material: Index | None = None
+    # 4 is TRIANGLES, the default of glTF
     mode: int = 4
 
 
@@ -158,6 +160,7 @@ class Glb:
         """Return the bytes of a buffer view. Raises GlbRefused."""
         row = get_row(self.document.buffer_views, at, "bufferViews")
         whole = get_row(self.buffers, row.buffer, "buffers")
+        # `byte_length` comes from the file: a slice past the end would silently be shorter
         if row.byte_offset + row.byte_length > len(whole):
             raise GlbRefused(f"bufferViews[{at}] ends after its buffer; export the file again")
         return whole[row.byte_offset : row.byte_offset + row.byte_length]
@@ -175,6 +178,7 @@ def read_file(path: Path) -> bytes:
             if about.st_size > MAX_BYTES:
                 told = f"it has {about.st_size:,} bytes, over {MAX_BYTES:,}"
                 raise GlbRefused(f"{told}; export it with fewer triangles or smaller images")
+            # The file may grow after its size was read
             return file.read(MAX_BYTES + 1)[:MAX_BYTES]
     except OSError as error:
         raise GlbRefused(f"it cannot be read ({error.strerror}); give the worker's user the right") from None
@@ -187,12 +191,15 @@ def parse_glb(data: bytes) -> Glb:
         raise GlbRefused(f"its JSON has {len(chunks[0]):,} bytes, over {_MAX_JSON:,}; put its data in the binary chunk")
     try:
         document = msgspec.json.decode(chunks[0], type=GlbJson)
+    # Deeply nested JSON ends in a RecursionError
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise GlbRefused(f"its JSON is not glTF ({error}); export it again") from None
+    # A limit for every kind of row, so that later loops over them stay short
     for name in document.__struct_fields__:
         rows = getattr(document, name)
         if isinstance(rows, list) and len(rows) > _MAX_ROWS:
             raise GlbRefused(f"it has {len(rows):,} {name}, over {_MAX_ROWS:,}; join what belongs together")
+    # A required extension changes what the data mean, such as compressed meshes
     if document.extensions_required:
         named = ", ".join(each[:60] for each in document.extensions_required[:5])
         raise GlbRefused(f"it needs extensions that are not known here ({named}); export it without, uncompressed")
@@ -217,6 +224,7 @@ def decode_uri(uri: str) -> bytes:
 
 def _cut_chunks(data: bytes) -> list[memoryview]:
     """Return the JSON and, if present, the binary chunk."""
+    # 1. The header: magic, version, length
     if len(data) < 12 or struct.unpack_from("<I", data)[0] != _MAGIC:
         raise GlbRefused("it is no glTF in binary form: it does not begin with glTF; export it as .glb")
     _, version, length = struct.unpack_from("<III", data)
@@ -224,6 +232,7 @@ def _cut_chunks(data: bytes) -> list[memoryview]:
         raise GlbRefused(f"it is glTF {version}; export it as glTF 2.0")
     if length != len(data):
         raise GlbRefused(f"it says that it has {length:,} bytes, and has {len(data):,}; copy or export it again")
+    # 2. The chunks, from byte 12. JSON comes first; the binary chunk may be missing
     whole, at = memoryview(data), 12
     chunks: list[memoryview] = []
     for kind in (_JSON, _BINARY):
@@ -252,10 +261,12 @@ def _refuse_links(document: GlbJson) -> None:
 def _find_bytes(row: Buffer, at: int, chunks: list[memoryview]) -> memoryview:
     if row.uri is not None:
         found = memoryview(decode_uri(row.uri))
+    # Only buffers[0] may take its bytes from the binary chunk
     elif at or len(chunks) < 2:
         raise GlbRefused(f"there are no bytes for buffers[{at}]; export it again")
     else:
         found = chunks[1]
     if row.byte_length > len(found):
         raise GlbRefused(f"buffers[{at}] says {row.byte_length:,} bytes and has {len(found):,}; export it again")
+    # The binary chunk is padded to four bytes, so it may be longer
     return found[: row.byte_length]

@@ -43,6 +43,7 @@ class FolderReading:
 class _Known:
     """A file as last read: its time and size, and the toy or the reason why there is none."""
 
+    # Time and size: changed when the file is overwritten, and cheap to compare at each reading
     stamp: tuple[int, int]
     toy: AddedToy | None
     problem: str = ""
@@ -61,9 +62,11 @@ class ToyFolder:
         """Read the folder now. Each new problem is logged once."""
         if self._folder is None:
             return self.latest
+        # Several threads may read at once; the cache and `latest` change together
         with self._lock:
             found = self._read(self._folder)
             for problem in found.problems:
+                # A problem that was there at the last reading is in the log already
                 if problem not in self.latest.problems:
                     log.warning("A toy is left out of the game engine. %s", problem)
             self.latest = found
@@ -71,6 +74,7 @@ class ToyFolder:
 
     def _read(self, folder: Path) -> FolderReading:
         try:
+            # Sorted, so that the first `MAX_FILES` are the same at every reading
             names = sorted(each.name for each in os.scandir(folder) if each.name.lower().endswith(_ENDING))
         except OSError as error:
             told = f"MAIA_GAME_MODELS={str(folder)!r} cannot be read ({error.strerror}): name a folder of .glb files."
@@ -79,6 +83,7 @@ class ToyFolder:
         if len(names) > MAX_FILES:
             more = f"The folder has {len(names):,} files; the first {MAX_FILES} by name are taken. Remove others."
             problems, names = [more], names[:MAX_FILES]
+        # Forget files that are gone, so that memory is bounded by `MAX_FILES`
         self._known = {name: known for name, known in self._known.items() if name in names}
         nouns = {name: _find_noun(name) for name in names}
         clashes = _find_clashes(nouns)
@@ -99,6 +104,7 @@ class ToyFolder:
         try:
             about = path.stat()
         except OSError as error:
+            # Not kept: a broken link may get its target without a change that the stamp shows
             return _Known((0, 0), None, f"it cannot be read ({error.strerror}); remove it or give it a target")
         stamp, known = (about.st_mtime_ns, about.st_size), self._known.get(path.name)
         if known is None or known.stamp != stamp:
@@ -129,6 +135,7 @@ def _find_noun(name: str) -> str:
 def _find_clashes(nouns: Mapping[str, str]) -> dict[str, str]:
     """Return the files whose names cannot be added as nouns, and why."""
     said = Counter(noun for noun in nouns.values())
+    # A noun that is another's plural would be ambiguous in prompts
     plurals = {each: noun for noun in said for each in list_plurals(noun)}
     found = {}
     for name, noun in nouns.items():

@@ -1,4 +1,4 @@
-"""Converts the nodes of a `.glb` file to coloured triangles, scaled to the size of a toy and placed on the ground.
+"""Convert the nodes of a `.glb` file to coloured triangles, scaled to the size of a toy and placed on the ground.
 
 In glTF y is up and the front is along z. Here z is up and the front is towards -y.
 """
@@ -51,13 +51,18 @@ def build_surfaces(glb: Glb) -> tuple[Surface, ...]:
 def fit_toy(surfaces: tuple[Surface, ...]) -> tuple[tuple[Surface, ...], Shape]:
     """Return the surfaces scaled to a toy, centred and on the ground, and their measures. Raises GlbRefused."""
     points = np.concatenate([each.points for each in surfaces])
+    # 1. Measure, and refuse what cannot be scaled
     low, high = points.min(axis=0), points.max(axis=0)
     size = float((high - low).max())
+    # `not … < …` also refuses NaN
     if not np.abs(points).max() < _FARTHEST or size < 1e-12 or not any(_has_area(each, size) for each in surfaces):
         raise GlbRefused("its triangles have no size, or an endless one; repair the mesh and export it again")
+    # 2. The foot is the middle of the ground area, at the lowest point
     foot = np.array([*((low + high) / 2)[:2], low[2]])
+    # Divided first, since squares of large numbers overflow
     reach = float(np.hypot(*((points - foot) / size)[:, :2].T).max()) * size
     height = float(high[2] - low[2])
+    # 3. The tighter limit decides. A flat mesh has one measure of 0, which limits nothing
     scale = min(limit / length for limit, length in ((_RADIUS, reach), (_HEIGHT, height)) if length > 0)
     fitted = tuple(replace(each, points=(each.points - foot) * scale) for each in surfaces)
     radius, top = max(_MIN_SIZE, reach * scale), max(_MIN_SIZE, height * scale)
@@ -68,11 +73,13 @@ def _join_surfaces(surfaces: Sequence[Surface]) -> tuple[Surface, ...]:
     """Join surfaces with the same texture: a few large ones are drawn faster than many small ones."""
     groups: dict[int, list[Surface]] = {}
     for each in surfaces:
+        # By identity: `Textures` decodes each image once
         groups.setdefault(id(each.texture), []).append(each)
     return tuple(_join_group(group) for group in groups.values())
 
 
 def _join_group(group: Sequence[Surface]) -> Surface:
+    # Faces hold numbers of points, which move when the points are joined
     starts = np.cumsum([0, *(len(each.points) for each in group[:-1])])
     places = [each.places for each in group if each.places is not None]
     return Surface(
@@ -122,10 +129,12 @@ def _walk_nodes(glb: Glb) -> Iterator[tuple[NodeRow, Floats]]:
     if document.scenes:
         roots = get_row(document.scenes, document.scene, "scenes").nodes
     seen: set[int] = set()
+    # Depth first with a stack of its own: a deep file must not exhaust Python's
     waiting = [(root, np.eye(4), 1) for root in reversed(roots)]
     while waiting:
         at, above, depth = waiting.pop()
         node = get_row(document.nodes, at, "nodes")
+        # glTF demands a tree. In a graph with shared nodes, the number of paths may explode
         if at in seen:
             raise GlbRefused(f"nodes[{at}] has two parents, or is its own; export it again")
         if depth > _MAX_DEPTH:
@@ -138,7 +147,9 @@ def _walk_nodes(glb: Glb) -> Iterator[tuple[NodeRow, Floats]]:
 
 def _make_matrix(node: NodeRow) -> Floats:
     if node.matrix is not None:
+        # glTF stores matrices by columns
         return np.array(node.matrix).reshape(4, 4).T
+    # Quaternions should have length 1; exporters round them
     x, y, z, w = np.array(node.rotation) / max(float(np.linalg.norm(node.rotation)), 1e-12)
     turn = np.array(
         [
@@ -170,16 +181,19 @@ def _build_surface(glb: Glb, use: _Use, textures: Textures) -> Surface:
     primitive, matrix = use.primitive, use.matrix
     count, _ = _measure(glb, primitive)
     points = read_vectors(glb, primitive.attributes["POSITION"], ("VEC3",), count)
+    # 1. Points, faces and colours, as the file has them
     faces = _read_faces(glb, primitive, count)
     base = _find_colour(glb, primitive)
-    colours = _to_screen(_read_colours(glb, primitive, count) * np.array(base.base_color_factor[:3]))
+    colours = _project_to_screen(_read_colours(glb, primitive, count) * np.array(base.base_color_factor[:3]))
     used = base.base_color_texture
     places = None if used is None else _read_places(glb, primitive, used.tex_coord, count)
     image = textures.load(used) if used is not None and places is not None else None
+    # 2. Into the world
     with np.errstate(all="ignore"):  # what is not finite is refused when all is made as large as a toy
         moved = _turn_up(np.einsum("ij,nj->ni", matrix[:3, :3], points) + matrix[:3, 3])
         normals = _read_normals(glb, primitive, matrix, count)
         is_mirrored = np.linalg.det(matrix[:3, :3]) < 0
+    # 3. A mirroring matrix turns the triangles inside out; reversed corners turn them back
     faces = faces[:, ::-1] if is_mirrored else faces
     surface = Surface(moved, moved if normals is None else normals, colours, faces, places, image)
     return _flatten(surface) if normals is None else surface
@@ -222,7 +236,7 @@ def _read_normals(glb: Glb, primitive: Primitive, matrix: Floats, count: int) ->
     # The cofactors are the inverse, transposed, times the determinant: they exist for flat matrices too
     cofactors = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
     sign = -1.0 if np.dot(a, np.cross(b, c)) < 0 else 1.0
-    return _to_length_one(_turn_up(np.einsum("ij,nj->ni", cofactors, normals) * sign))
+    return _normalize_length(_turn_up(np.einsum("ij,nj->ni", cofactors, normals) * sign))
 
 
 def _flatten(surface: Surface) -> Surface:
@@ -231,20 +245,22 @@ def _flatten(surface: Surface) -> Surface:
     points = surface.points[at]
     a, b, c = (points[k::3] for k in range(3))
     with np.errstate(over="ignore", invalid="ignore"):
-        normals = _to_length_one(np.cross(b - a, c - a)).repeat(3, axis=0)
+        normals = _normalize_length(np.cross(b - a, c - a)).repeat(3, axis=0)
     places = None if surface.places is None else surface.places[at]
     faces = np.arange(len(at)).reshape(-1, 3)
     return Surface(points, normals, surface.colours[at], faces, places, surface.texture)
 
 
 def _turn_up(vectors: Floats) -> Floats:
+    # y up, front along z becomes z up, front towards -y
     return vectors[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
 
 
-def _to_length_one(vectors: Floats) -> Floats:
+def _normalize_length(vectors: Floats) -> Floats:
+    # Normals of empty triangles have length 0
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
 
 
-def _to_screen(colours: Floats) -> Floats:
+def _project_to_screen(colours: Floats) -> Floats:
     """Convert linear light, as in glTF's factors and vertex colours, to screen values."""
     return np.clip(colours, 0, 1) ** (1 / 2.2)

@@ -1,4 +1,4 @@
-"""Decodes the images of a `.glb` file, with the limits of dataset images, and reduces them."""
+"""Decode the images of a `.glb` file, with the limits of dataset images, and reduce them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Textures:
         at = get_row(self._glb.document.textures, use.index, "textures").source
         if at is None:
             raise GlbRefused(f"textures[{use.index}] has no PNG or JPEG image; export it with one")
+        # Limited by number here, and by `decode_file` in size: each decoded image stays in memory
         if at not in self._known:
             if len(self._known) == MAX_TEXTURES:
                 raise GlbRefused(f"it has over {MAX_TEXTURES} images of base colours; join them")

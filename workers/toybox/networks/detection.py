@@ -1,4 +1,4 @@
-"""Finds the toys in an image: undoes its masking, and reads the output of toybox-eyes or toybox-describer.
+"""Find the toys in an image: undo its masking, and read the output of toybox-eyes or toybox-describer.
 
 Knows the look of masked images (`lab.imaging.mask_image`), but no hypotheses, units or scenes. Called by
 `toybox.describer`.
@@ -40,7 +40,7 @@ class DetectedThing:
 
 @dataclass(frozen=True)
 class DetectedScene:
-    """What the eyes see; in a masked image, only the toys in its bright region."""
+    """The toys that the eyes see; in a masked image, only those in its bright region."""
 
     things: tuple[DetectedThing, ...]
     ground: str
@@ -61,8 +61,9 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     has no bright region.
     """
     pixels = np.asarray(image.convert("RGB"))
+    # 1. Which look: the colour of its outline occurs most
     dim, dark, weighted = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark", "weighted"))
-    dark = max(dark, weighted, key=np.sum)  # what lies around is the same
+    dark = max(dark, weighted, key=np.sum)  # the surroundings are the same
     if dim.sum() > dark.sum():
         # Pixels with the colour that dimming took; their brightness stays
         rest = pixels / DIMMED_BRIGHTNESS
@@ -70,6 +71,7 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
         line, bright, rest = dim, _find_bright(pixels, dim), grey + (rest - grey) / DIMMED_COLOUR
     else:
         line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARK_BRIGHTNESS
+    # 2. Restore the dark part, and fill the outline from its surroundings
     restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
     return Image.fromarray(_fill_unknown(restored, ~line).round().astype(np.uint8)), bright
 
@@ -85,6 +87,7 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
     noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
     found = []
     for row, (_, bright) in enumerate(unmasked):
+        # Scaled as bytes: BOX averages them, and half of the pixel decides
         small = Image.fromarray(bright).convert("L").resize((EYES_OUTPUT, EYES_OUTPUT), Image.Resampling.BOX)
         things, around = _find_things(words, noun[row], colour[row], size[row], np.asarray(small) >= 128)
         ground, light = int(seen.ground[row].argmax()), int(seen.light[row].argmax())
@@ -92,13 +95,14 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
     return found
 
 
-def connected_regions(mask: Bools) -> Iterator[Bools]:
+def find_regions(mask: Bools) -> Iterator[Bools]:
     """Yield the connected regions of a mask. Pixels connect by their edges."""
+    # A copy, since found regions are removed from it
     left = mask.copy()
     while left.any():
         seed = np.zeros_like(mask)
         seed.flat[left.argmax()] = True
-        patch = _grow(seed, left)
+        patch = _grow_region(seed, left)
         left &= ~patch
         yield patch
 
@@ -107,11 +111,12 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     """Return the patches that hold an odd byte: dimming leaves none. For a flat picture without any, return the
     brighter side.
     """
+    # Dimming leaves no odd byte, so one proves that its patch is original
     odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
     if not odd.any():
         return _bright(pixels.max(axis=2), line, int(255 * DIMMED_BRIGHTNESS))
     bright = np.zeros_like(line)
-    for patch in connected_regions(~line):
+    for patch in find_regions(~line):
         if odd[patch].any():
             bright |= patch
     return bright
@@ -120,15 +125,16 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
 def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     """Return the side of the line that was not darkened.
 
-    `value` is the brightest byte of each pixel (height, width); no darkened one is above `darkest`. A patch is
-    bright if it contains a byte that darkening cannot produce, or is brighter along the line than what is across it,
-    which works at night too.
+    `value` is the brightest byte of each pixel (height, width); no darkened one is above `darkest`.
     """
+    # The width of the outline grows with the image
     reach = max(1, round(min(line.shape) / 128))
+    # The mean around a pixel covers both sides of the line
     around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widen(line, 2 * reach)
     bright = np.zeros_like(line)
-    for patch in connected_regions(~line):
+    for patch in find_regions(~line):
         edge = patch & near
+        # A byte that darkening cannot produce, or brighter along the line than across it, which works at night too
         if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
             bright |= patch
     return bright
@@ -140,8 +146,9 @@ def _find_things(
     """Return the toys in the bright region, and those outside, largest first."""
     inside: list[DetectedThing] = []
     around: list[DetectedThing] = []
+    # 0 is the background
     for kind in np.unique(noun[noun > 0]):
-        for patch in connected_regions(noun == kind):
+        for patch in find_regions(noun == kind):
             for part in split_by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS:
@@ -159,7 +166,7 @@ def split_by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
 
 
-def _grow(seed: Bools, room: Bools) -> Bools:
+def _grow_region(seed: Bools, room: Bools) -> Bools:
     """Return all of `room` that is connected by edges with a pixel of `seed`."""
     region = seed & room
     while True:
@@ -167,10 +174,12 @@ def _grow(seed: Bools, room: Bools) -> Bools:
         for axis in (0, 1):
             # Carry a region along every run of `room` in a row (axis 1) or a column (axis 0); in place
             view, free = (wider.T, room.T) if axis == 0 else (wider, room)
+            # Each run of free pixels in a row has a number of its own, across rows too
             runs = np.cumsum(~free, axis=1) + np.arange(len(free))[:, None] * (free.shape[1] + 1)
             touched = np.zeros(int(runs.max()) + 1, dtype=bool)
             touched[runs[view]] = True
             view[:] = touched[runs] & free
+        # Nothing grew in either direction: the region is whole
         if (wider == region).all():
             return region
         region = wider
@@ -180,6 +189,7 @@ def _fill_unknown(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floa
     """Replace unknown pixels (height, width, 3) by the mean of the known ones around them."""
     if known.all():
         return pixels
+    # Wider than the outline, so that known pixels are within reach
     side = 4 * max(1, round(min(known.shape) / 128)) + 1
     return np.where(known[:, :, None], pixels, _mean_around(pixels, known, side))
 
@@ -189,7 +199,9 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
     is none."""
     weight = torch.from_numpy(known).float()[None]  # (1, height, width)
     total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
+    # The pool divides by its area in both, so the quotient is the mean of known pixels
     pool = torch.nn.AvgPool2d(side, 1, side // 2)
+    # Where no pixel is known this is 0, not nan
     return (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
 
 

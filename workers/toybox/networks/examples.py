@@ -1,4 +1,4 @@
-"""Draws labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
+"""Draw labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
 
 Called by `train`. Of the networks, it uses only their input sizes.
 """
@@ -81,9 +81,10 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
     folder.mkdir(parents=True, exist_ok=True)
     images = _array(folder / "images.npy", (count, INPUT, INPUT, 3))
     things = _array(folder / "things.npy", (count, EYES_OUTPUT, EYES_OUTPUT))
+    # One flag a chunk, written after its pictures: an interruption loses one chunk at most
     done = _array(folder / "done.npy", (-(-count // _CHUNK),))
     missing = [int(chunk) for chunk in np.flatnonzero(done == 0)]
-    alone = processes == 1  # one worker needs no process of its own
+    alone = processes == 1  # one worker needs no other process
     spawn = multiprocessing.get_context("spawn")
     with ThreadPoolExecutor(1) if alone else ProcessPoolExecutor(processes, spawn) as pool:
         futures = {pool.submit(_draw, split, numbers[c * _CHUNK : (c + 1) * _CHUNK]): c for c in missing}
@@ -94,6 +95,7 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
                 images[here], things[here] = future.result()
                 done[chunk] = 1
                 progress(f"drawing {split} scenes", min(count, int(done.sum()) * _CHUNK), count)
+        # Also KeyboardInterrupt: queued chunks would otherwise be drawn to the end
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -102,6 +104,7 @@ def load(split: Split, numbers: range, state: Path, processes: int = 2, progress
 
 def close_ups(whole: Examples, seed: int = 0) -> Examples:
     """Return one example of 40 x 40 pixels for each visible toy, with the toy near its middle."""
+    # With a seed: the cuts are part of the training
     rng = np.random.default_rng(seed)
     cuts = [
         _cut_toy(whole, row, position, rng)
@@ -117,23 +120,29 @@ def _cut_toy(
     whole: Examples, row: int, position: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
     """Return the surroundings of one toy, and a scene with only the toys visible in them, that one first."""
+    # 1. Where the toy is, in the masks' pixels
     side = CLOSE_UP * EYES_OUTPUT // INPUT
     ys, xs = np.nonzero(whole.things[row] == position)
     middle = np.array([ys.min() + ys.max() + 1, xs.min() + xs.max() + 1]) // 2
+    # Moved a little at random, so that toys are not always exactly in the middle
     top, left = np.clip(middle - side // 2 + rng.integers(-3, 4, 2), 0, EYES_OUTPUT - side)
     things = whole.things[row, top : top + side, left : left + side]
+    # 2. The toys that are visible in the cut, renumbered with this one first
     counts = np.bincount(things.ravel(), minlength=1 + len(whole.scenes[row].things))
     others = [number for number in range(1, len(counts)) if counts[number] >= _SEEN and number != position]
     kept = [position, *others]
     renumbered = np.zeros(len(counts), np.uint8)
     renumbered[kept] = range(1, 1 + len(kept))
+    # What a toy stands on may be cut away
     cut = replace(whole.scenes[row], things=tuple(replace(whole.scenes[row].things[k - 1], on=None) for k in kept))
+    # 3. The same rectangle in the picture's pixels
     top, left, side = (number * INPUT // EYES_OUTPUT for number in (top, left, side))
     return whole.images[row, top : top + side, left : left + side], renumbered[things], cut
 
 
 def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Open an array on disk. A new one is all zeros."""
+    # "r+" continues interrupted work; "w+" would erase it
     return open_memmap(path, "r+" if path.exists() else "w+", np.uint8, shape)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from workers.errors import MachineryError
 from workers.files import atomic_write
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 
 INPUT = 96
 """Side in pixels of the networks' square input."""
@@ -48,6 +48,7 @@ class Vocabulary:
     @property
     def classes(self) -> tuple[str, ...]:
         """Names of the units of toybox-net's logits: nouns, then colours of toys, then grounds, then lights."""
+        # The order is that of the logits, so a change makes stored weights useless
         return self.nouns + self.colours + self.grounds + self.lights
 
     @classmethod
@@ -60,22 +61,25 @@ class Vocabulary:
 
 def preprocess(images: Sequence[Image.Image]) -> Tensor:
     """Convert RGB images of any size to the networks' input (batch, 3, 96, 96), values of about -2 to 2."""
+    # Filled by several threads, each its own row
     pixels = np.empty((len(images), INPUT, INPUT, 3), dtype=np.uint8)
 
     def fill(at: int) -> None:
         pixels[at] = np.asarray(images[at].convert("RGB").resize((INPUT, INPUT), Image.Resampling.BILINEAR))
 
-    in_parallel(fill, range(len(images)))
+    map_in_parallel(fill, range(len(images)))
     return normalise(torch.from_numpy(pixels))
 
 
 def normalise(pixels: Tensor) -> Tensor:
     """Convert bytes (batch, 96, 96, 3) to centred floats (batch, 3, 96, 96)."""
+    # Bytes become about -2 to 2, centred at 0
     return (pixels.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
 
 
 def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
-    """3 x 3 convolution, batch norm, ReLU."""
+    """Build a 3 x 3 convolution with batch norm and ReLU."""
+    # No bias: the batch norm has one
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
     )
@@ -121,6 +125,7 @@ class ToyboxNet(nn.Module):
         found: dict[str, Tensor] = {}
         for name in self.WIDTHS:
             x = found[name] = getattr(self, name)(x)
+        # Height and width 1, so that a logit is read like any other unit
         found["logits"] = self.logits(x.amax(dim=(2, 3)))[:, :, None, None]
         return found
 
@@ -164,7 +169,9 @@ class ToyboxEyes(nn.Module):
         self.up2 = _convolution(deep + coarse, coarse)
         self.up1 = _convolution(coarse + fine, fine)
         self.up0 = _convolution(fine + stem, fine)
+        # One convolution for all parts of a pixel; `forward` splits its output
         self.pixels = nn.Conv2d(fine, sum(self._pixel_parts()), 1)
+        # Mean and maximum of the deepest map, hence twice its width
         self.whole = nn.Linear(2 * deep, len(vocabulary.grounds) + len(vocabulary.lights))
 
     def _pixel_parts(self) -> list[int]:
@@ -177,6 +184,7 @@ class ToyboxEyes(nn.Module):
         coarse = self.down2(fine)
         deep = self.down3(coarse)
         whole = self.whole(torch.cat([deep.mean((2, 3)), deep.amax((2, 3))], dim=1))
+        # Each step up joins the map of the same size, which has the details that the smaller one lost
         up = self.up2(_join_scales(deep, coarse))
         up = self.up1(_join_scales(up, fine))
         noun, colour, size = self.pixels(self.up0(_join_scales(up, stem))).split(self._pixel_parts(), dim=1)
@@ -190,6 +198,7 @@ def _join_scales(small: Tensor, large: Tensor) -> Tensor:
 
 def save_weights(network: ToyboxNet | ToyboxEyes, path: Path) -> None:
     """Write a network and its vocabulary in one step: a reader sees the old file or the new one."""
+    # `save` refuses tensors with another memory layout, such as channels last
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     data = save(tensors, metadata={"vocabulary": network.vocabulary.to_json()})
     with atomic_write(path) as file:
@@ -218,7 +227,9 @@ def _with_weights(kind: type[Network], path: Path) -> Network:
     if not path.exists():
         raise MachineryError(f"The weights {path} are missing. Restore the file, or run `manage.py train_toybox`.")
     with safe_open(path, framework="pt") as file:
+        # The vocabulary is stored with the weights, so the network is built before they are loaded
         network = kind(Vocabulary.from_json(file.metadata()["vocabulary"]))
+        # The linter's form fails: an opened file cannot be iterated
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     # Pixels come channels last; weights laid out alike halve the time of a forward pass on a processor
     for weights in network.parameters():

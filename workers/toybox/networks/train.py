@@ -64,13 +64,17 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     recipe = plan.recipe
     learnt = _examples("train", range(recipe.first, recipe.first + recipe.scenes), state, recipe)
     mixed, single = (_examples(split, range(held_out[split]), state, recipe) for split in ("mixed", "single"))
+    # 1. Seeded before the network is built: its first weights are random too
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
+    # A checkpoint of another recipe, or of other pictures, is not continued
     fingerprint = sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
     checkpoint = state / "toybox" / f"toybox-{name}-{fingerprint}.checkpoint"
+    # 2. Train, then measure on scenes that were not learnt
     train_network(course, training_stages(recipe, learnt), recipe, checkpoint)
     figures = plan.figures(course.network, mixed, single)
     figures["parameters"] = sum(parameter.numel() for parameter in course.network.parameters())
+    # 3. The weights before the checkpoint goes: an interruption in between costs nothing
     save_weights(course.network, plan.target)
     record = {"recipe": asdict(recipe), "held_out_scenes": held_out, "figures": figures}
     plan.target.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
@@ -79,6 +83,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
 
 
 def _examples(split: splits.Split, numbers: range, state: Path, recipe: TrainingRecipe) -> Examples:
+    # `load` reports totals, tqdm wants differences
     with tqdm(total=len(numbers), desc=f"drawing {split} scenes", unit="scene") as bar:
 
         def show(_what: str, done: int, _total: int) -> None:
@@ -94,16 +99,19 @@ def train_network(
     torch.set_num_threads(recipe.threads)
     course.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for number, lesson in enumerate(lessons):
+        # A new optimizer for each stage: its rate and momentum start anew
         optimizer = torch.optim.AdamW(course.network.parameters(), lesson.rate, weight_decay=recipe.decay)
         steps = lesson.epochs * (len(lesson.learnt) // lesson.batch)
+        # `max`: with fewer scenes than a batch there is no step, and the schedule refuses 0
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lesson.rate, max(1, steps), pct_start=0.2)
         keep = {"network": course.network, "optimizer": optimizer, "schedule": schedule}
         for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
+            # By seed and epoch alone, so that a training that was stopped ends with the same weights
             rng = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-            # One pass over the examples, in an order that follows from `rng` alone.
             title = f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}"
             order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
             course.network.train()
+            # Without the last, incomplete batch: the schedule counts whole ones
             with tqdm(torch.split(order, lesson.batch)[: len(order) // lesson.batch], desc=title, unit="batch") as bar:
                 for numbers in bar:
                     flipped = bool(torch.rand((), generator=rng) < 0.5)
@@ -113,6 +121,7 @@ def train_network(
                     loss.backward()
                     optimizer.step()
                     schedule.step()
+                    # For instance to keep weights positive: see `TrainingTask.after_step`
                     course.after_step()
                     bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
             _save_checkpoint(checkpoint, keep, number, epoch + 1)
@@ -123,8 +132,10 @@ def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
     """Restore a checkpoint of this lesson, and return the epoch to continue with."""
     if not checkpoint.exists():
         return 0
+    # `weights_only`: a checkpoint is data, and unpickling must not run code
     saved = torch.load(checkpoint, weights_only=True)
     if saved["lesson"] != lesson:
+        # A later lesson was reached before, so this one is done
         return sys.maxsize if saved["lesson"] > lesson else 0
     for name, part in keep.items():
         part.load_state_dict(saved[name])

@@ -85,6 +85,7 @@ def net_task(recipe: TrainingRecipe) -> TrainingTask:
         wrong = functional.binary_cross_entropy_with_logits(logits, truth)
         if lesson.close_up:  # one answer out of twenty is learnt much sooner than twenty times yes or no
             return wrong + _choice(network, logits, torch.from_numpy(lesson.learnt.words[rows, 1]))
+        # After the close-ups, silence is rewarded: see `TrainingRecipe.sparse_units`
         loud = found["layer4"].amax(dim=(2, 3)).mean()
         return wrong + recipe.sparse_units * loud + recipe.sparse_head * network.logits.weight.sum()
 
@@ -92,7 +93,9 @@ def net_task(recipe: TrainingRecipe) -> TrainingTask:
         with torch.no_grad():
             network.logits.weight.clamp_(min=0)
 
+    # Positive from the start, as `keep_head_positive` demands
     nn.init.uniform_(network.logits.weight, 0, 0.03)
+    # Most classes are absent from most scenes: begin with a low probability
     nn.init.constant_(network.logits.bias, -4.0)
     return TrainingTask(network, loss, keep_head_positive)
 
@@ -101,6 +104,7 @@ def _choice(network: ToyboxNet, logits: Tensor, toy: Tensor) -> Tensor:
     """Return the loss for which toy it is and which colour it has. `toy` comes from `Examples.words`."""
     nouns, colours = len(network.vocabulary.nouns), len(network.vocabulary.colours)
     noun, colour = logits[:, :nouns], logits[:, nouns : nouns + colours]
+    # Nouns count from 1 in `Examples.words`, the logits from 0; the colour is the easier part
     return functional.cross_entropy(noun, toy[:, 0] - 1) + 0.5 * functional.cross_entropy(colour, toy[:, 1])
 
 
@@ -114,6 +118,7 @@ def eyes_task(_recipe: TrainingRecipe) -> TrainingTask:
         ground, light = scene_words(lesson.learnt, numbers)
         parts = [
             2 * functional.cross_entropy(seen.noun, noun),
+            # -1 marks pixels without a toy, which have neither colour nor size
             functional.cross_entropy(seen.colour, colour, ignore_index=-1),
             0.5 * functional.cross_entropy(seen.size, size, ignore_index=-1),
             0.2 * functional.cross_entropy(seen.ground, ground),
@@ -129,6 +134,7 @@ def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tenso
     rows = numbers.numpy()
     things = np.asarray(learnt.things[rows], dtype=np.int64)
     if flipped:
+        # Pixels were mirrored, so their answers must be
         things = things[:, :, ::-1]
     words = torch.from_numpy(learnt.words[rows[:, None, None], things])  # (batch, height, width, 3)
     noun, colour, size = words.unbind(dim=3)

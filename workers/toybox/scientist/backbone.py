@@ -46,11 +46,13 @@ class ScriptedScientist:
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """Return the next reply. Images are never looked at. Raises what `emit` raises."""
         del load
+        # A question about two labels has no conversation of its own, so it is tried first
         text = answer_two_way(messages) or _reply_in_run(messages, seed)
         rest, each = 0.0, 1 / self._words_per_second if self._words_per_second > 0 else 0.0
         for word in re.findall(r"\s*\S+", text):
             emit(word)
             rest += each
+            # One sleep for several words: the system cannot sleep as briefly as a single word takes
             if rest >= _SHORTEST_SLEEP:
                 time.sleep(rest)
                 rest = 0.0

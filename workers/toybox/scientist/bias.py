@@ -1,4 +1,4 @@
-"""Plans the search for a bias: the class in every context, edits of suspects, a check on fresh images, the conclusion.
+"""Plan the search for a bias: the class in every context, edits of suspects, a check on fresh images, the conclusion.
 
 The class is the one that the question names. If toybox knows none of its names, screening finds the class.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
@@ -21,7 +21,7 @@ from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
 from workers.toybox.world.prompts import caption
 
-_SHOWN = 96
+_MAX_IMAGES = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
 _FRESH = 160
@@ -77,11 +77,13 @@ class ContextEffect:
         size = float(self.fresh_inside.mean() - self.fresh_outside.mean())
         matters = abs(size) > _WORTH * abs(float(self.fresh_outside.mean()))
         errors = _count_errors(self.fresh_inside, self.fresh_outside)
+        # The same direction as before: a reversed difference refutes the suspicion
         return matters and size * self.size > 0 and abs(errors) > _CLAIMED
 
     @property
     def suspected(self) -> bool:
         """True if it is clear without fresh images: by edits if some were made, else by its errors."""
+        # Edits are the stronger evidence: they change the context alone
         return self.confirmed if len(self.edited) else abs(self.errors) > _CLAIMED
 
     @property
@@ -96,12 +98,15 @@ class ContextEffect:
 def _count_errors(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
     """Return the difference of the means in standard errors."""
     size = float(inside.mean() - outside.mean())
+    # Welch: variances may differ, so they are not pooled
     error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in (inside, outside)))
+    # Constant samples have no error: any difference is certain, none is nothing
     return size / error if error else math.copysign(math.inf, size) if size else 0.0
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
     """Return the next reply."""
+    # 1. Experiments, each due once: exemplars, class, contexts, edits of suspects, fresh images
     known = find_class(view)
     if not view.case.must_conclude:
         if view.due("exemplars"):
@@ -117,6 +122,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
     if known is None:
         text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
         return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
+    # 2. The verdict: by the strongest kind of evidence that was gathered
     found = _find_suspects(view, known)
     tested = any(each.checked for each in found)
     biases = [each for each in found if (each.claimed if tested else each.suspected)]
@@ -140,16 +146,14 @@ def find_class(view: ScientistView) -> Concept | None:
 
 
 def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
-    """Return contexts in which the class seems to respond differently, largest difference first.
-
-    Each is compared without images of the earlier ones: a ground on which the class is hardly seen would make every
-    other ground look better.
-    """
+    """Return contexts in which the class seems to respond differently, largest difference first."""
     suspects: list[ContextEffect] = []
     mean = abs(_mean(view, known))
     while len(suspects) < _SUSPECTS:
+        # Without images of these: a ground on which the class is hardly seen would make every other look better
         before = [each.context for each in suspects]
         found = [each for context in SINGLES if (each := _difference(view, known, context, before))]
+        # Two filters: beyond chance at all, and large enough to matter
         clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
         if not clear:
             break
@@ -164,9 +168,11 @@ def _difference(
 
     None if there are too few images.
     """
+    # A context of the same kind as the class excludes it: a red ball is never blue
     if set(known.named) & set(context.named):
         return None
     evidence = view.evidence
+    # One thing alone, unedited: other toys and edits would be confounders
     alone = np.array([len(trial.scene.things) == 1 and trial.source is None for trial in evidence.trials], dtype=bool)
     fresh = np.array([trial.step == "check" for trial in evidence.trials], dtype=bool)
     shown, there = alone & evidence.shows(known), evidence.shows(context)
@@ -175,6 +181,7 @@ def _difference(
     inside, outside = (evidence.activations[shown & ~fresh & part] for part in (there, ~there))
     if min(len(inside), len(outside)) < _ENOUGH:
         return None
+    # Edits into the context, of images of the class that were outside it
     edited = [
         after.activation - before.activation
         for before, after in pair_edits(evidence.trials)
@@ -187,11 +194,12 @@ def _difference(
 def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
     """Return the suspects that edits confirm; all of them if no edit could be made."""
     found = _find_suspects(view, known)
+    # Without any edit none could be confirmed, and all would be dropped
     return [each for each in found if each.confirmed] if any(len(each.edited) for each in found) else found
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
-    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("contexts", _MAX_IMAGES), view.rng("contexts"))
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
@@ -204,7 +212,8 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [each.context for each in _find_suspects(view, known)]
     plan = {}
-    for scene in designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
+    for scene in designs.build_single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
+        # An edit into a context that is already there would change nothing
         if edits := [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]:
             plan[caption(scene)] = edits
     prose = (
@@ -217,7 +226,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
 
 def _check(view: ScientistView, known: Concept) -> PlannedReply:
     contexts = [_phrase_in(known, each.context) for each in _find_confirmed(view, known)]
-    scenes = designs.single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
+    scenes = designs.build_single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
     prose = (
         f"What made me look at {', '.join(contexts)} cannot test them. So I draw {known.phrase()} afresh, everything "
         f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
@@ -227,9 +236,10 @@ def _check(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(prose, _hypotheses(view, known), code, [("BIAS", stated)])
 
 
-def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
+def _hypotheses(view: ScientistView, known: Concept) -> list[ReportedHypothesis]:
     """Return one hypothesis per suspect after those already listed. One that edits or fresh images do not confirm is
     refuted."""
+    # By text: the same suspect keeps its number from reply to reply
     listed = {each.text: each for each in view.case.hypotheses}
     for found in _find_suspects(view, known):
         text = _phrase_effect(known, found)
@@ -237,7 +247,7 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
         borne_out = found.claimed if found.checked else found.confirmed
         status = "open" if not tested else "supported" if borne_out else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = ListedHypothesis(number, text, status, _write_figures(found))
+        listed[text] = ReportedHypothesis(number, text, status, _write_figures(found))
     return list(listed.values())
 
 
@@ -286,5 +296,6 @@ def _phrase_in(known: Concept, context: Concept) -> str:
 
 
 def _mean(view: ScientistView, known: Concept) -> float:
+    # NaN without images: the mean of an empty array warns
     shown = view.evidence.activations[view.evidence.shows(known)] if len(view.evidence) else np.array([])
     return float(shown.mean()) if len(shown) else math.nan

@@ -1,4 +1,4 @@
-"""Plans the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
+"""Plan the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
 
 Also used for a free question, because these experiments show what activates the unit. Each move follows from the
 case alone.
@@ -46,23 +46,27 @@ def plan_reply(view: ScientistView) -> PlannedReply:
     if view.due("screen"):
         return plan_screening(view)
     if view.quiet and not view.pairs and view.due("crowd"):
-        return _crowd(view)
+        return _describe_crowd(view)
     return _plan_tests(view)
 
 
 def _plan_tests(view: ScientistView) -> PlannedReply:
     """Return the next test of the labels, or the conclusion if there are none."""
+    # Nothing to test: the unit is dead, or no label is left
     if view.silent or not view.labels:
         return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
     again = view.case.done(GRADED)  # each label that failed is one more reason to look for what it misses
+    # Before the edits: a second cause changes the leading label, and edits test only that one
     if view.due("seek", 1 + again):
         return _seek(view)
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
+    # After the edits: what they leave in doubt is pared
     if view.case.has("edit_images") and view.due("pare", _PARINGS + again) and (doubts := _list_doubts(view)):
-        return _pare(view, doubts)
+        return _shorten_label(view, doubts)
+    # Last, and on fresh images: a label must not be tested on the images by which it was chosen
     if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
@@ -83,7 +87,7 @@ def plan_screening(view: ScientistView) -> PlannedReply:
         "one toy": designs.balanced_scenes(rng, [1] * each),
         "three toys": designs.balanced_scenes(rng, [3] * each),
     }
-    prose = findings.of_exemplars(view) + (
+    prose = findings.describe_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
         f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
     )
@@ -91,7 +95,7 @@ def plan_screening(view: ScientistView) -> PlannedReply:
     return _move(view, prose, replies.draw_program("screen", purpose, groups))
 
 
-def _crowd(view: ScientistView) -> PlannedReply:
+def _describe_crowd(view: ScientistView) -> PlannedReply:
     scenes = designs.balanced_scenes(view.rng("crowd"), [_CROWD] * view.fewer("crowd", _CROWDED))
     prose = (
         "Hardly anything drove the unit so far. It may want several things together, so I fill the scenes: "
@@ -109,19 +113,22 @@ def _refine(view: ScientistView) -> PlannedReply:
     crossed = [
         one.having({name: getattr(other, name) for name in other.named})
         for one, other in itertools.combinations(singles, 2)
+        # Crossing two words of one property would only replace one by the other
         if one.named != other.named
     ]
     rng = view.rng("refine")
+    # The same pair, one toy on the other: "with" is what the exemplars show, "on" may be what counts
     related = [replace(pair, relation="on") for pair in view.pairs[:1]]
     every = (*view.suggested, *view.pairs[:3], *related, *leading, *hinted, *crossed)
+    # Order is priority: `dict.fromkeys` keeps the first of equal candidates, and the limit cuts the rest
     candidates = list(dict.fromkeys(every))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
-        f"{concept.phrase()}, and hard negatives": designs.matching_scenes((concept,), each, rng)
+        f"{concept.phrase()}, and hard negatives": designs.build_matching_scenes((concept,), each, rng)
         + designs.hard_negatives((concept,), each // 2, rng)
         for concept in candidates
     }
-    prose = findings.of_screening(view) + (
+    prose = findings.describe_screening(view) + (
         "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
         f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
@@ -131,7 +138,7 @@ def _refine(view: ScientistView) -> PlannedReply:
 def _seek(view: ScientistView) -> PlannedReply:
     label = view.labels[0]
     scenes = designs.scenes_without(label, view.fewer("seek", _SOUGHT), _BESIDE, view.rng("seek"))
-    prose = findings.of_leading(view) + (
+    prose = findings.describe_leading(view) + (
         f"\n\nOne cause is no proof that there is no other. So I look for images that are bright without it: "
         f"{len(scenes)} scenes of {_BESIDE} toys each that {phrase_label(label)} does not describe."
     )
@@ -144,6 +151,7 @@ def _list_editable(view: ScientistView) -> list[Concept]:
     return [
         each
         for each in view.labels[0]
+        # With several of a kind, "the ball" of an edit could be any of them
         if each.count == 1
         and each.relation == "with"
         and (each.partner is None or (each.noun and each.partner.noun and each.noun != each.partner.noun))
@@ -153,9 +161,9 @@ def _list_editable(view: ScientistView) -> list[Concept]:
 def _edit(view: ScientistView) -> PlannedReply:
     rng, concepts = view.rng("edit"), _list_editable(view)
     count = view.fewer("edit", _EDITED)
-    scenes = designs.edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
+    scenes = designs.build_edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
     plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
-    prose = findings.of_search(view) + (
+    prose = findings.describe_search(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
         "property at a time, everything else staying as it is."
     )
@@ -170,16 +178,16 @@ def _list_doubts(view: ScientistView) -> list[tuple[Concept, Concept]]:
     return [each for each in list_untested(view.labels[0], view.evidence) if each[0] in editable][:_DOUBTS]
 
 
-def _pare(view: ScientistView, doubts: Sequence[tuple[Concept, Concept]]) -> PlannedReply:
+def _shorten_label(view: ScientistView, doubts: Sequence[tuple[Concept, Concept]]) -> PlannedReply:
     rng = view.rng("pare")
     plan: dict[str, list[str]] = {}
     for concept in dict.fromkeys(concept for concept, _ in doubts):
         lacking = [wider for each, wider in doubts if each == concept]
-        for scene in designs.edited_scenes([concept] * view.fewer("pare", _PAIRED), rng):
+        for scene in designs.build_edited_scenes([concept] * view.fewer("pare", _PAIRED), rng):
             plan[caption(scene)] = [
                 edit for wider in lacking for edit in designs.write_lacking_edits(scene, concept, wider, rng)
             ]
-    prose = findings.of_edits(view) + (
+    prose = findings.describe_edits(view) + (
         f"\n\nDoes {phrase_label(view.labels[0])} say more than the unit needs? I take from fresh images one thing "
         "at a time that it says, and nothing else: what makes no difference goes."
     )
@@ -197,10 +205,10 @@ def _validate(view: ScientistView) -> PlannedReply:
     each = view.fewer("validate", 10)
     groups: dict[str, list[Scene]] = {}
     for label in labels:
-        groups[phrase_label(label)] = designs.matching_scenes(label, each, rng)
+        groups[phrase_label(label)] = designs.build_matching_scenes(label, each, rng)
         groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each * 3 // 5, rng)
     groups["none of these"] = designs.negatives(labels, each, rng)
-    prose = findings.of_edits(view) + (
+    prose = findings.describe_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "
         f"it, and scenes that none describes. The labels: {'; '.join(phrase_label(label) for label in labels)}."
     )

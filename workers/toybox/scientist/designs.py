@@ -14,6 +14,7 @@ from workers.toybox.scientist.scoring import Label
 from workers.toybox.world.concepts import Concept, matches_any
 from workers.toybox.world.scenes import CHOICES, Scene, compose
 
+# A label that describes nearly all scenes has no hard negatives: stop after this many draws
 _TRIES = 50
 
 
@@ -47,7 +48,7 @@ def balanced_scenes(rng: random.Random, sizes: Iterable[int]) -> list[Scene]:
     return [decks.scene([decks.kind() for _ in range(size)]) for size in sizes]
 
 
-def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
+def build_single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
     """Return `each` scenes of one thing for each concept, balanced in everything else."""
     decks = BalancedSampler(rng)
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
@@ -55,19 +56,21 @@ def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Rand
 
 def scenes_without(label: Label, count: int, things: int, rng: random.Random) -> list[Scene]:
     """Return balanced scenes that the label does not describe; fewer if it describes nearly all."""
+    # Twice as many, since some are described
     drawn = balanced_scenes(rng, [things] * (2 * count))
     return [scene for scene in drawn if not matches_any(label, scene)][:count]
 
 
-def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
+def build_edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
     """Return a scene of each concept with only its things, the thing to edit first."""
     decks = BalancedSampler(rng)
     partners = [[decks.kind(concept.partner)] if concept.partner else [] for concept in concepts]
+    # The thing to edit first: `write_edit` addresses things by their place
     kinds = [[decks.kind(concept), *partner] for concept, partner in zip(concepts, partners, strict=True)]
     return [decks.scene(each, concept) for each, concept in zip(kinds, concepts, strict=True)]
 
 
-def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
+def build_matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Return scenes that the label describes, spread over its alternatives, usually with other toys."""
     return [label[place % len(label)].sample(rng) for place in range(count)]
 
@@ -84,6 +87,7 @@ def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
 def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[Scene]:
     """Return random scenes that no label describes."""
     concepts = [concept for label in labels for concept in label]
+    # A reserve: some are described by other concepts
     scenes = (concepts[place % len(concepts)].negative(rng) for place in range(count * 4))
     return [scene for scene in scenes if not matches_any(concepts, scene)][:count]
 
@@ -103,17 +107,21 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
 
 
 def write_lacking_edits(scene: Scene, concept: Concept, wider: Concept, rng: random.Random) -> list[str]:
-    """Return the instruction that removes from a scene of `edited_scenes` what the wider concept does not say, if
+    """Return the instruction that removes from a scene of `build_edited_scenes` what the wider concept does not say, if
     one can."""
+    # 1. Only the partner is too much: remove it
     if concept.partner and not wider.partner:
         return [f"remove the {scene.things[1].noun}"]
     lost = [name for name in concept.named if name not in wider.named]
+    # 2. A property of the thing itself, of the ground or the light
     place, names = 0, lost
+    # 3. Or a property of the partner, the second thing
     if concept.partner and wider.partner and not lost:
         place, names = 1, [name for name in concept.partner.named if name not in wider.partner.named]
     edits = []
     for name in names:
         there = getattr(scene if name in ("ground", "light") else scene.things[place], name)
+        # A noun that is in the scene already would make the edit ambiguous
         taken = {thing.noun for thing in scene.things} if name == "noun" else {there}
         word = rng.choice([word for word in CHOICES[name] if word not in taken])
         edits.append(write_edit(scene, Concept().having({name: word}), place))

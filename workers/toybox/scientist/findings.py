@@ -1,4 +1,4 @@
-"""Describes findings in sentences with figures: means, spread, numbers of images, certainty."""
+"""Describe findings in sentences with figures: means, spread, numbers of images, certainty."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from workers.toybox.scientist.idle import pare_label
+from workers.toybox.scientist.idle import remove_idle_parts
 from workers.toybox.scientist.scoring import ENOUGH, SINGLES, Label, LabelScore
 from workers.toybox.scientist.trials import changed_property, pair_edits
 from workers.toybox.scientist.view import ScientistView
@@ -18,10 +18,11 @@ _CHANCE = 0.5
 """The AUC of a label without information."""
 
 
-def of_exemplars(view: ScientistView) -> str:
+def describe_exemplars(view: ScientistView) -> str:
     """Describe what the exemplars share."""
     if not view.exemplars:
         return "No image of the dataset is known to activate this unit."
+    # The first few: they are sorted by surprise
     shared = [f"{count} of {len(view.exemplars)} show {phrase_label((concept,))}" for concept, count in view.hints[:4]]
     if not shared:
         return f"The {len(view.exemplars)} exemplars share nothing that chance would not give them."
@@ -29,32 +30,32 @@ def of_exemplars(view: ScientistView) -> str:
     return f"The exemplars, {mean:.2f} on average, share more than chance would give them: {'; '.join(shared)}."
 
 
-def of_screening(view: ScientistView) -> str:
+def describe_screening(view: ScientistView) -> str:
     """Describe which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
     words = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
     return f"Single properties that separate high from low, over {len(view.evidence)} images: {'; '.join(words)}."
 
 
-def of_leading(view: ScientistView) -> str:
+def describe_leading(view: ScientistView) -> str:
     """Describe the figures of the leading label."""
     label = view.labels[0]
     return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {view.evidence.measure(label)}."
 
 
-def of_search(view: ScientistView) -> str:
+def describe_search(view: ScientistView) -> str:
     """Describe the result of the search for a second cause."""
     found = [trial for trial in view.evidence.trials if trial.step == "seek"]
     label, bright = view.labels[0], [trial for trial in found if matches_any(view.labels[0], trial.scene)]
     if not found:
-        return of_leading(view)
+        return describe_leading(view)
     if bright:
         more = f"ahead is {phrase_label(label)} now, which {len(bright)} of {len(found)} images show"
         return f"The search found more: {more}."
     return f"Of {len(found)} images without {phrase_label(label)}, none pointed to a second cause."
 
 
-def of_edits(view: ScientistView) -> str:
+def describe_edits(view: ScientistView) -> str:
     """Describe the effect of single changes on the activation."""
     # For each property: means before and after it was changed, and how often the activation fell.
     found: dict[str, list[tuple[float, float]]] = {}
@@ -85,15 +86,19 @@ def choose_label(view: ScientistView) -> Label:
         return ()
     if not len(view.evidence):
         return view.labels[0]
+    # 1. Tested labels decide, even if none passed: fresh images outweigh those by which a label was chosen
     if view.tests:
-        passed = [each for each in view.tests if (found := view.tested(each)) and _beats_chance(found)]
-        needed = [each for each in passed if pare_label(each, view.evidence) == each]
+        passed = [each for each in view.tests if (found := view.tested(each)) and _is_above_chance(found)]
+        # 2. Of those that passed, prefer labels without idle parts
+        needed = [each for each in passed if remove_idle_parts(each, view.evidence) == each]
         return max(needed or passed, key=view.evidence.worth, default=())
-    return view.labels[0] if _beats_chance(view.evidence.measure(view.labels[0])) else ()
+    # 3. Without a test, the bar is the same on the trials at hand
+    return view.labels[0] if _is_above_chance(view.evidence.measure(view.labels[0])) else ()
 
 
-def _beats_chance(found: LabelScore) -> bool:
+def _is_above_chance(found: LabelScore) -> bool:
     """True if a label almost certainly describes something about the unit."""
+    # Two standard errors above chance, and useful in size
     return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
@@ -106,7 +111,7 @@ def description(view: ScientistView) -> str:
             f"the same activation, {view.evidence.activations[0]:.2f}. It seems dead, so I give it no label."
         )
     if not len(view.evidence):
-        return f"{of_exemplars(view)} I could not test this with images of my own, so it is a guess."
+        return f"{describe_exemplars(view)} I could not test this with images of my own, so it is a guess."
     best = choose_label(view)
     if not best:
         return _explain_nothing(view)
@@ -143,6 +148,7 @@ def _explain_nothing(view: ScientistView) -> str:
 def _describe_causes(view: ScientistView, best: Label) -> list[str]:
     """Describe the effect of edits that removed the label from an image, and of those that kept it."""
     said = []
+    # Only edits of images that the label describes: others had nothing to lose
     both = [(old, new) for old, new in pair_edits(view.evidence.trials) if matches_any(best, old.scene)]
     for still, words in ((False, "leave nothing of it in an image"), (True, "leave it in the image")):
         found = [(old.activation, new.activation) for old, new in both if matches_any(best, new.scene) == still]
@@ -160,6 +166,7 @@ def _describe_rejected(view: ScientistView, best: Label) -> str:
     """Describe the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
         found = view.evidence.measure((concept,))
+        # Skip hints that share a property with the label: they would not be rivals but parts of it
         named = {getattr(each, name) for each in best for name in each.named}
         if not named & {getattr(concept, name) for name in concept.named} and found.count >= ENOUGH:
             return (

@@ -1,4 +1,4 @@
-"""Finds idle parts of a label: properties that an image can lose while the activation stays.
+"""Find idle parts of a label: properties that an image can lose while the activation stays.
 
 Pairs decide first: an image, and an edit of it that lacks only that property. With too few pairs, images that lack
 it and differ in other ways decide. `designs` chooses the edits.
@@ -48,10 +48,12 @@ class IdleWords:
         )
 
 
-def pare_label(label: Label, evidence: TrialEvidence) -> Label:
+def remove_idle_parts(label: Label, evidence: TrialEvidence) -> Label:
     """Return the label without what pairs of images show to be idle, one part after the other."""
+    # 1. Look for the clearest idle part
     pared = label
     while found := next((each for each in _list_idle_pairs(pared, evidence)), None):
+        # 2. Replace its alternative by the wider one, and look again: normalising may merge alternatives
         kept = [each for each in pared if each != found.concept]
         pared = normalize_label((*kept, found.wider))
     return pared
@@ -104,6 +106,7 @@ def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: Tri
         return np.empty((0, 2))
     # An image that the unit hardly answers cannot fall
     half = (float(np.median(shown)) + _find_floor(label, evidence)) / 2
+    # An edit counts only if it removed the whole part: an image that still shows a concept in between does not
     between = [each for each in widen(concept) if each != wider and includes(wider, each)]
     old, new = evidence.edited.T
     lost = evidence.shows(wider)[new] & ~evidence.match_label((*label, *between))[new]

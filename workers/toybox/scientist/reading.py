@@ -1,4 +1,4 @@
-"""Reads a conversation: the question, the experiments that were run, their results.
+"""Read a conversation: the question, the experiments that were run, their results.
 
 Uses only the text of the conversation. Other authors and programs wrote it, so an odd line is skipped, and none is
 trusted to be more than words.
@@ -15,12 +15,14 @@ from workers.protocols import ImagePart, Message
 _TASK = re.compile(r"^#* ?Task: (describe|bias|spurious|free)\s*$", re.MULTILINE)
 _QUESTION = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^Experiment (\d+): ([a-z ]+)$", re.MULTILINE)
+# The dashes and forms are those of the experiment log: a change there must be repeated here
 _OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?(?:e-\d+)?)(?: \(edited from (\d+)\))?$")
 _EXEMPLAR_MEAN = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d+)?)$", re.MULTILINE)
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
 _TOOL = re.compile(r"^### tools\.(\w+)\(", re.MULTILINE)
 _GRADED = re.compile(r"^Your label was tested on images that you have not seen, and failed: .*$", re.MULTILINE)
+# From the prompt that asks for the final answer
 _LAST_WORDS = "No more experiments will be run"
 GRADED, NO_EXPERIMENT = "graded", 0
 """Step and number for the result of a label's test, which is read like an experiment."""
@@ -50,7 +52,7 @@ class ExperimentReport:
 
 
 @dataclass(frozen=True)
-class ListedHypothesis:
+class ReportedHypothesis:
     """A line of a list with its status."""
 
     number: int
@@ -68,7 +70,7 @@ class ConversationState:
     reports: tuple[ExperimentReport, ...] = ()
     exemplar_mean: float | None = None
     """Mean activation of the exemplars, once seen."""
-    hypotheses: tuple[ListedHypothesis, ...] = ()
+    hypotheses: tuple[ReportedHypothesis, ...] = ()
     """As last written by any author, including refuted ones."""
     must_conclude: bool = False
     """The last message asks for the final answer."""
@@ -91,23 +93,28 @@ class ConversationState:
 def read_conversation(messages: Sequence[Message]) -> ConversationState:
     """Return the case as the conversation tells it, from the first message to the last."""
     reports: list[ExperimentReport] = []
-    hypotheses: dict[int, ListedHypothesis] = {}
+    hypotheses: dict[int, ReportedHypothesis] = {}
     exemplar_mean: float | None = None
     task, question, step = "", "", ""
     for message in messages:
-        # Captions of images stand in their places
+        # Captions replace images that were left out
         text = "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
+        # 1. The task and question: only of the first message that has one
         if message.role == "user" and not task and (assigned := _TASK.search(text)):
             task, question = assigned.group(1), "\n".join(_QUESTION.findall(text))
+        # 2. The assistant's: the step of its program, and its hypotheses, where later lines replace earlier ones
         if message.role == "assistant":
             found = _STEP.search(text)
             step = found.group(1) if found else ""
             for number, words, status, reason in _HYPOTHESIS.findall(text):
-                hypotheses[int(number)] = ListedHypothesis(int(number), words.strip(), status or "open", reason)
+                hypotheses[int(number)] = ReportedHypothesis(int(number), words.strip(), status or "open", reason)
+        # 3. The user's: the result belongs to the step of the program before it
         elif message.role == "user" and (report := _report(text, step)):
             reports.append(report)
             mean = _EXEMPLAR_MEAN.search(text)
+            # The latest mean is kept when later experiments show no exemplars
             exemplar_mean = float(mean.group(1)) if mean else exemplar_mean
+    # 4. Only the last part of the last message can ask for the conclusion: earlier ones were answered
     last = messages[-1].parts[-1] if messages and messages[-1].role == "user" and messages[-1].parts else ""
     must_conclude = isinstance(last, str) and _LAST_WORDS in last
     listed = tuple(hypotheses.values())
@@ -125,6 +132,7 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
 
 def _report(text: str, step: str) -> ExperimentReport | None:
     """Return the result that a message reports; None if it reports none."""
+    # A failed label's test has the same lines as an experiment
     header = _HEADER.search(text) or _GRADED.search(text)
     if header is None:
         return None

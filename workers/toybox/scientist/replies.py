@@ -1,4 +1,4 @@
-"""Writes replies in the published grammar with their programs: short functions for people to read.
+"""Write replies in the published grammar with their programs: short functions for people to read.
 
 The docstring of a program names its step, from which a later reply knows what was done. `designs` chooses the
 scenes.
@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import Scene
 
@@ -63,7 +63,9 @@ def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[Scene]])
     """
     parts = []
     for name, scenes in groups.items():
+        # Equal scenes have equal captions; a second image of one would count twice
         prompts = list(dict.fromkeys(map(caption, scenes)))
+        # A tool call takes at most `AT_ONCE` images
         for start in range(0, len(prompts), AT_ONCE):
             lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
             again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""
@@ -82,7 +84,7 @@ class PlannedReply:
     """One reply: prose, then either a program or a conclusion as (tag, text)."""
 
     prose: str
-    hypotheses: Sequence[ListedHypothesis] = ()
+    hypotheses: Sequence[ReportedHypothesis] = ()
     code: str = ""
     conclusion: Sequence[tuple[str, str]] = ()
 

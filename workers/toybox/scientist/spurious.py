@@ -1,4 +1,4 @@
-"""Plans the test for spurious features: classes crossed with settings, repetition of uncertain tables, then the
+"""Plan the test for spurious features: classes crossed with settings, repetition of uncertain tables, then the
 verdict.
 
 Classes and settings are those that the question names, else all toys and all grounds. The task defines when the
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
-from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.reading import ReportedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept
@@ -91,6 +91,7 @@ class ResponseTable:
     @property
     def doubtful(self) -> bool:
         """True if more images might change the verdict."""
+        # Near a threshold, chance decides; also where a single setting is against the class
         near = abs(self.share - SHARE) < _DOUBT or abs(self.lead - LEAD) < _DOUBT
         return self.complete and self.share > SHARE - _DOUBT and (near or len(self.passed) == 1)
 
@@ -116,9 +117,10 @@ def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
 
 def _cross(view: ScientistView, step: str) -> PlannedReply:
     rng, (nouns, grounds) = view.rng(step), _find_named(view)
+    # At least one image in each cell: an empty one makes the table incomplete
     each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
+    groups = {"classes in settings": designs.build_single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
     if step == "cross":
         hypotheses = list(view.case.hypotheses)
         prose = (
@@ -137,14 +139,16 @@ def _table(view: ScientistView) -> ResponseTable:
     nouns, grounds = _find_named(view)
     cells: dict[tuple[str, str], list[float]] = {(noun, ground): [] for noun in nouns for ground in grounds}
     for trial in view.evidence.trials:
+        # Edited images are left out: they depend on their original
         if len(trial.scene.things) == 1 and trial.source is None:
+            # `get` with a list of its own: toys and grounds outside the question are dropped
             cells.get((trial.scene.things[0].noun, trial.scene.ground), []).append(trial.activation)
     means = [float(np.mean(found)) if found else float("nan") for found in cells.values()]
     count = sum(map(len, cells.values()))
     return ResponseTable(np.array(means).reshape(len(nouns), len(grounds)), nouns, grounds, count)
 
 
-def _signs(table: ResponseTable) -> list[str]:
+def _list_signs(table: ResponseTable) -> list[str]:
     """Return signs of spurious features, each a sentence with its figures."""
     signs = []
     if table.passed:
@@ -158,13 +162,13 @@ def _signs(table: ResponseTable) -> list[str]:
     return signs
 
 
-def _hypotheses(table: ResponseTable) -> list[ListedHypothesis]:
-    signs = _signs(table)
+def _hypotheses(table: ResponseTable) -> list[ReportedHypothesis]:
+    signs = _list_signs(table)
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        ListedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
-        ListedHypothesis(2, "the system relies on something else than one class", other, reason),
+        ReportedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
+        ReportedHypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 
 
@@ -182,13 +186,14 @@ def _write_figures(table: ResponseTable) -> str:
 
 def _conclude(view: ScientistView) -> PlannedReply:
     table = _table(view)
+    # Without a complete table, selectivity is unproven; the task asks for SPURIOUS in doubt
     if view.silent or not len(view.evidence) or not table.complete:
         text = (
             "Not every class was seen in every setting, or the system was active on no image, so nothing speaks for a "
             "class. In doubt: SPURIOUS."
         )
         return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
-    signs = _signs(table)
+    signs = _list_signs(table)
     reasons = [_write_figures(table), *signs]
     if not signs:
         reasons.append(f"In every setting they have the highest mean, so it is selective to {plural(table.own)}.")

@@ -18,6 +18,7 @@ from workers.toybox.world import edits, prompts
 from workers.toybox.world.scenes import Scene
 from workers.toybox.world.words import read_words
 
+# The titles that `EXEMPLARS_PROGRAM` writes
 _EXEMPLAR = re.compile(r"exemplar \d+(?:, bright region)?: (.*)")
 
 
@@ -46,6 +47,7 @@ def read_exemplars(case: ConversationState) -> list[tuple[Scene, float]]:
         for seen in report.seen:
             if match := _EXEMPLAR.fullmatch(seen.title):
                 reading = prompts.read_prompt(match.group(1), 0)
+                # Words that are not understood would leave the content of the image open
                 if reading.understood:
                     found.append((reading.scene, seen.activation))
     return found
@@ -55,6 +57,7 @@ def pair_edits(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
     """Yield each original with its edit."""
     places = {(trial.experiment, trial.place): trial for trial in trials}
     for trial in trials:
+        # Position 0 does not exist, so a trial without a source finds none
         original = places.get((trial.experiment, trial.source or 0))
         if original is not None:
             yield original, trial
@@ -63,6 +66,7 @@ def pair_edits(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
 def changed_property(before: Scene, after: Scene) -> str:
     """Return the one property in which two scenes differ; "" if there is none or more than one."""
     names = [name for name in ("ground", "light") if getattr(before, name) != getattr(after, name)]
+    # Removed things change the number; which property that is cannot be told
     if len(before.things) != len(after.things):
         return ""
     for old, new in zip(before.things, after.things, strict=True):
@@ -77,6 +81,7 @@ def _trials(report: ExperimentReport) -> Iterator[Trial]:
         if seen.source is None:
             scene = _scene(seen.title)
         elif seen.source in scenes:
+            # An instruction that cannot be applied leaves the image's content unknown
             with suppress(ToolError):
                 scene = edits.apply_edit(scenes[seen.source], seen.title, 0)
         if scene is not None:
@@ -84,6 +89,7 @@ def _trials(report: ExperimentReport) -> Iterator[Trial]:
             yield Trial(scene, seen.activation, report.number, report.step, seen.place, seen.source)
 
 
+# The same titles are read again in each round
 @lru_cache(maxsize=4096)
 def _scene(title: str) -> Scene | None:
     """Return the scene of a caption that says everything. Toybox draws at random what a prompt leaves open."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from workers.protocols import Message
 from workers.toybox.concept_match import match
 
+# The wording is that of `workers/metrics/two_way.py`: a change there must be repeated here
 _TRUTH = re.compile(r"responds? to exactly this: “(.*)”\s*$", re.MULTILINE)
 _LABELS = re.compile(r"^Label A: “(.*)”\nLabel B: “(.*)”$", re.MULTILINE)
 
@@ -18,10 +19,12 @@ def answer_two_way(messages: Sequence[Message]) -> str:
     labels = _LABELS.search(text)
     if labels is None:
         return ""
+    # Only before the labels: a label might contain the same words
     truth = _TRUTH.search(text[: labels.start()])
     if truth is None:
         return "The truth is not given in words, and I have no eyes for pictures.\n\nANSWER: CANNOT TELL"
     a, b = (_count_errors(label, truth[1]) for label in labels.groups())
+    # Tuples compare in this order: words first, then the joining, then the direction
     said = "CANNOT TELL" if a == b else "A" if a < b else "B"
     return f"A {_describe(a)}; B {_describe(b)}.\n\nANSWER: {said}"
 

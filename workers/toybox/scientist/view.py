@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from workers.toybox.scientist.idle import pare_label
+from workers.toybox.scientist.idle import remove_idle_parts
 from workers.toybox.scientist.reading import ConversationState
 from workers.toybox.scientist.scoring import (
     ALTERNATIVES,
@@ -60,9 +60,11 @@ class ScientistView:
         tested: dict[Label, TrialEvidence] = {}
         trials = [each for each in self.evidence.trials if each.step == "validate"]
         for report in (each for each in self.case.reports if each.step == "validate"):
+            # A test of a label counts images drawn from its own experiment on: it was chosen by earlier ones
             since = [each for each in trials if each.experiment >= report.number]
             for note in report.notes:
                 label = normalize_label(parse_label(note))
+                # Notes are words of any author: only a label in the exact form of `phrase_label` was tested
                 if label and phrase_label(label) == note:
                     tested.setdefault(label, TrialEvidence(since))
         return tested
@@ -78,7 +80,7 @@ class ScientistView:
 
     @cached_property
     def hints(self) -> list[tuple[Concept, int]]:
-        """What the exemplars share, with the number of exemplars that do."""
+        """The concepts that exemplars share, with the number of exemplars that do."""
         return suggest_concepts([scene for scene, _ in self.exemplars])
 
     @cached_property
@@ -95,14 +97,16 @@ class ScientistView:
 
     @property
     def quiet(self) -> bool:
-        """True if nothing drawn so far came near the best exemplar; without exemplars, if nothing stands out."""
+        """True if nothing drawn so far came near the best exemplar; without exemplars, if no image is outstanding."""
         activations = self.evidence.activations
         if not len(activations):
             return True
         best = max((activation for _, activation in self.exemplars), default=math.nan)
         if math.isnan(best):
+            # Activations have two decimals; this only absorbs rounding
             return float(activations.max() - activations.min()) < 1e-9
         floor = float(np.median(activations))
+        # Half way from the usual to the best exemplar counts as bright
         bright = activations > floor + (best - floor) / 2
         return int(bright.sum()) < _BRIGHT
 
@@ -114,18 +118,22 @@ class ScientistView:
             suggested = [self.suggested] if self.suggested else []
             return list(dict.fromkeys((*suggested, *(normalize_label((concept,)) for concept in hints))))
         found = search_labels(self.evidence, [*hints, *self.suggested, *self.pairs])
+        # 1. Pairs in the order that the exemplars show
         oriented = dict.fromkeys(normalize_label(tuple(map(self._orient, label))) for label in found)
-        return list(dict.fromkeys(pare_label(label, self.evidence) for label in list(oriented)[:_PARED]))
+        # 2. Idle parts removed: only from the best, since each takes many comparisons
+        return list(dict.fromkeys(remove_idle_parts(label, self.evidence) for label in list(oriented)[:_PARED]))
 
     @cached_property
     def pairs(self) -> list[Concept]:
         """Toys in the bright regions with toys often outside them: conditions that the exemplars suggest."""
+        # The first two of both: hints come by surprise, the summary by frequency
         inside = [concept for concept, _ in self.hints if concept.named == ("noun",)][:2]
         beside = [noun for noun, share in self.around.items() if share >= _OFTEN][:2]
         return [replace(one, partner=Concept(noun)) for one in inside for noun in beside if noun != one.noun]
 
     def _orient(self, concept: Concept) -> Concept:
         """Return a pair with the thing in the bright regions of the exemplars first, because it gives the value."""
+        # A relation or a count fixes the roles already
         if concept.partner is None or concept.relation != "with" or concept.count + concept.partner.count > 2:
             return concept
         first, second = (
@@ -146,6 +154,7 @@ class ScientistView:
 
     def rng(self, step: str) -> random.Random:
         """Return the rng for the design of a step. Each attempt has a different one."""
+        # With the attempt in the seed, a repeated step shows other images
         return random.Random(f"scripted scientist {self.seed} {step} {self.case.tried(step)}")
 
     def due(self, step: str, times: int = 1) -> bool:
@@ -154,6 +163,7 @@ class ScientistView:
 
     def fewer(self, step: str, count: int) -> int:
         """Return the count, or half of it after a failure."""
+        # A failure may be a limit on time or images
         return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)
 
 
@@ -171,6 +181,7 @@ def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label
     found: list[Concept] = []
     while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(scenes):
         shared = suggest_concepts(rest)
+        # Prefer concepts that nearly all of them share; else one about things, since every scene has some ground
         covering = [concept for concept, count in shared if count >= (1 - _UNCOVERED) * len(rest)] or [
             concept for concept, _ in shared if concept.about_things
         ]
@@ -178,6 +189,7 @@ def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label
             break
         found.append(covering[0])
         rest = [scene for scene in rest if not covering[0].matches(scene)]
+    # A toy beside nearly all exemplars is a condition
     beside = [noun for noun, share in around.items() if share >= 1 - _UNCOVERED]
     if len(found) == 1 and found[0].noun and not found[0].partner and beside:
         found = [replace(found[0], partner=Concept(beside[0]))]
@@ -194,6 +206,7 @@ def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
     surprise = {concept: _measure_surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
     likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise[concept] > _CLEAR]
+    # `repr` breaks ties the same way in every process
     return [(concept, counts[concept]) for concept in sorted(likely, key=lambda each: (-surprise[each], repr(each)))]
 
 
@@ -202,13 +215,17 @@ def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) 
 
     0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).
     """
+    # 1. The chance that evenly dealt words give this concept
     chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
     if concept.count > 1:
+        # Several of a kind: in any of the places that a scene has
         most = max(round(things) + 1, concept.count)
         chance = min(1.0, math.comb(most, concept.count) * chance**concept.count)
     elif concept.about_things:
+        # In at least one of the things
         chance = 1 - (1 - chance) ** things
     share = count / scenes
+    # 2. The divergence: 0 if it is not more frequent than chance
     if share <= chance:
         return 0.0
     rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
@@ -219,6 +236,7 @@ def _concepts(scene: Scene) -> Iterator[Concept]:
     around = {"ground": scene.ground, "light": scene.light}
     yield from _one_or_two(around)
     for noun, count in Counter(thing.noun for thing in scene.things).items():
+        # One is said by the noun alone, and `count` goes up to three
         if 1 < count < 4:
             yield Concept(noun, count=count)
     for thing in scene.things:

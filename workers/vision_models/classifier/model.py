@@ -18,7 +18,7 @@ from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
 from workers.hub import file_fingerprint
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable, probabilities
 from workers.vision_models.classifier.network import load_classifier, normalise, read_card, resize
 from workers.vision_models.rewriting import join_outputs, replace_outputs
@@ -26,6 +26,7 @@ from workers.vision_models.rewriting import join_outputs, replace_outputs
 
 def _find_file(settings: LabSettings, name: str) -> Path:
     """Return the file of a classifier's weights. Raises UnknownName for an invalid name."""
+    # The name becomes part of a path, so no separator may be in it.
     if not re.fullmatch(r"[\w.-]{1,150}", name):
         raise UnknownName(f"{name!r} is no name of a classifier: take letters, digits, dots and hyphens.")
     return settings.state / "classifiers" / f"{name}.safetensors"
@@ -54,6 +55,7 @@ class TrainedClassifier:
         self._precision: torch.dtype = getattr(torch, settings.precision)
         path = _find_file(settings, name)
         self.card = read_card(path)
+        # Twelve digits: it is part of folder names.
         self.revision = file_fingerprint(path)[:12]
         self._slot = settings.model_cache.slot(
             f"{self.name} {self.revision}", lambda: load_classifier(path)[0].to(settings.device, self._precision)
@@ -71,7 +73,8 @@ class TrainedClassifier:
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [layer.name for layer in self.layers()])
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        # The lookup below needs every layer, also for no images.
         parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 
@@ -112,11 +115,13 @@ class TrainedClassifier:
         found = self.maps(images, ["features", "logits"])
         with self._slot as network:
             weights = network.head.weight[unit].float()
+        # ReLU as in Grad-CAM: only what speaks for the class is evidence of it.
         maps = torch.einsum("u,buhw->bhw", weights, found["features"]).relu()
         return probabilities(found["logits"].flatten(1), "softmax")[:, unit].numpy(force=True), maps.numpy(force=True)
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return the features as its head takes them, (images, units)."""
+        # Left before `maps`, which takes the slot itself.
         with self._slot as network:
             pool = network.pool
         return pool(self.maps(images, ["features"])["features"]).numpy(force=True)
@@ -134,7 +139,9 @@ class TrainedClassifier:
         pixels = self._prepare(images)
         with self._slot as network, torch.no_grad():
             maps = network.maps(pixels)
+            # Logits as maps of 1 x 1: every layer has the same form.
             found = {"features": maps, "logits": network.head(network.pool(maps))[:, :, None, None]}
+        # In float32 whatever the network's precision, since the index counts in float32.
         return {layer: found[layer].float().contiguous() for layer in layers}
 
     def _prepare(self, images: Sequence[Image]) -> torch.Tensor:

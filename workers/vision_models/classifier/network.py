@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from workers.errors import MissingPart
 from workers.files import atomic_write
-from workers.lab.imaging import in_parallel
+from workers.lab.imaging import map_in_parallel
 from workers.vision_models.torchvision_resnet.network import STAGES, BasicBlock, ResNet
 
 DROPOUT = 0.1
@@ -51,6 +51,7 @@ class InputShape:
 
 SHAPES = {
     "small": InputShape(96, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25)),
+    # ImageNet's mean and deviation: these weights can start from torchvision's.
     "resnet18": InputShape(224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
 }
 
@@ -92,7 +93,9 @@ class GroupClassifier(nn.Module):
         except (OSError, SafetensorError) as error:
             raise MissingPart(f"{path} cannot be read as weights ({error}). Name a whole safetensors file.") from error
         own = self.body.state_dict()
+        # A weight of the same name but another shape is of another network, and stays as it was.
         fits = {name: given[name] for name in own if name in given and given[name].shape == own[name].shape}
+        # Later layers are learned afresh: they are particular to what the file was trained on.
         taken = {name: value for name, value in fits.items() if name.split(".")[0] in self.body.from_start}
         if not taken:
             raise MissingPart(
@@ -129,6 +132,7 @@ class _ResNetBody(ResNet):
 
     def __init__(self) -> None:
         super().__init__(BasicBlock, 64, dict.fromkeys(STAGES, 2), 1)
+        # `GroupClassifier` has a head of its own.
         del self.fc
 
     def forward(self, x: Tensor) -> Tensor:
@@ -149,6 +153,7 @@ class _Residual(nn.Module):
         super().__init__()
         self.first = _convolution(inputs, outputs, stride)
         self.second = nn.Sequential(nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs))
+        # No ReLU here: it comes after the shortcut is added.
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs != outputs:
             self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
@@ -163,9 +168,10 @@ def resize(images: Sequence[Image.Image], shape: str) -> NDArray[np.uint8]:
     pixels = np.empty((len(images), side, side, 3), dtype=np.uint8)
 
     def fill(at: int) -> None:
+        # Each thread writes a row of its own, so no lock is needed.
         pixels[at] = np.asarray(images[at].convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
 
-    in_parallel(fill, range(len(images)))
+    map_in_parallel(fill, range(len(images)))
     return pixels
 
 
@@ -178,6 +184,7 @@ def normalise(pixels: NDArray[np.uint8], shape: str) -> Tensor:
 
 def save_classifier(network: GroupClassifier, card: ClassifierCard, path: Path) -> None:
     """Write weights and card in one step."""
+    # safetensors refuses tensors that are not contiguous.
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     with atomic_write(path) as file:
         file.write(save(tensors, metadata={"card": json.dumps(asdict(card))}))
@@ -198,4 +205,5 @@ def load_classifier(path: Path) -> tuple[GroupClassifier, ClassifierCard]:
     card = read_card(path)
     network = GroupClassifier(card.shape, len(card.classes))
     network.load_state_dict(load_file(path))
+    # In evaluation mode: dropout and the statistics of batch norm are for training alone.
     return network.eval().requires_grad_(False), card

@@ -49,6 +49,7 @@ class ClipResNet(SingleFileModel[ClipImageEncoder]):
         return network.relu3 if layer == "conv1" else network.get_submodule(layer)
 
     def _crop(self, network: ClipImageEncoder) -> CentreCrop:
+        # The shorter side is scaled to the crop's own length, so nothing of a square image is lost.
         return CentreCrop(network.input, network.input, Image.Resampling.BICUBIC, MEAN, DEVIATION)
 
     def _maps(self, network: ClipImageEncoder, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:

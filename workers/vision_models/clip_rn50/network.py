@@ -39,6 +39,7 @@ class ClipBottleneck(nn.Module):
         self.bn3 = nn.BatchNorm2d(outputs)
         self.downsample: nn.Module | None = None
         if stride > 1 or inputs != outputs:
+            # Names of the published weights: the pooling, which has none, is -1.
             parts = {"-1": nn.AvgPool2d(stride), "0": nn.Conv2d(inputs, outputs, 1, bias=False)}
             self.downsample = nn.Sequential(OrderedDict(parts, **{"1": nn.BatchNorm2d(outputs)}))
 
@@ -53,6 +54,7 @@ class AttentionPool(nn.Module):
 
     def __init__(self, side: int, width: int, outputs: int) -> None:
         super().__init__()
+        # One more than the positions: the mean has an embedding too.
         self.positional_embedding = nn.Parameter(torch.zeros(side * side + 1, width))
         self.q_proj, self.k_proj, self.v_proj = (nn.Linear(width, width) for _ in range(3))
         self.c_proj = nn.Linear(width, outputs)
@@ -60,6 +62,7 @@ class AttentionPool(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, width, side, side) to (batch, outputs)."""
         places = x.flatten(2).transpose(1, 2)
+        # The mean comes first and is the only query, so the result is one token.
         tokens = torch.cat([places.mean(1, keepdim=True), places], dim=1) + self.positional_embedding
         query, key, value = (
             project(part).unflatten(2, (-1, HEAD)).transpose(1, 2)  # (batch, heads, tokens, HEAD)
@@ -86,6 +89,7 @@ class ClipImageEncoder(nn.Module):
         self.relu3 = nn.ReLU()
         inputs = width
         for at, name in enumerate(STAGES):
+            # The first stage keeps its size: the stem has reduced it by four.
             inner, stride = width * 2**at, 1 if at == 0 else 2
             first = ClipBottleneck(inputs, inner, stride)
             inputs = inner * EXPANSION
@@ -97,7 +101,9 @@ class ClipImageEncoder(nn.Module):
     def like(cls, weights: Mapping[str, Tensor]) -> ClipImageEncoder:
         """Build a network with the sizes of these weights. Raises KeyError for weights of another network."""
         width = weights["conv3.weight"].shape[0]
+        # Block numbers are the second part of each name: "layer1.0.conv1.weight".
         blocks = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
+        # One embedding is the mean's.
         side = isqrt(weights["attnpool.positional_embedding"].shape[0] - 1)
         return cls(width, blocks, side, weights["attnpool.c_proj.weight"].shape[0])
 
@@ -107,6 +113,7 @@ class ClipImageEncoder(nn.Module):
         x = self.bn2(self.conv2(x)).relu()
         x = self.relu3(self.bn3(self.conv3(x)))
         found = {"conv1": x}
+        # After conv1 was taken: its maps are those of the ReLU, twice as fine.
         x = nn.functional.avg_pool2d(x, 2)
         for name in STAGES:
             x = found[name] = self.get_submodule(name)(x)

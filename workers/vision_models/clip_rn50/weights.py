@@ -1,4 +1,4 @@
-"""Reads published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
+"""Read published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
 
 Code in a file is never run. Only the tensors of an archive are read.
 """
@@ -27,13 +27,16 @@ _REMEDY = "Get one: hf download timm/resnet50_clip.openai"
 def load(path: Path) -> ClipImageEncoder:
     """Return the network with the weights of a file. Raises MissingPart if it cannot be read or holds other weights."""
     read = read_state_dict(path, ANCHOR, "ResNet of CLIP", _REMEDY, _read_archive_or_dict)
+    # OpenAI's archive is in half precision; the settings decide in which one the network runs.
     weights = {name: value.float() for name, value in read.items()}
     try:
         network = ClipImageEncoder.like(weights)
     except (KeyError, IndexError) as error:
         raise MissingPart(f"{path} holds no ResNet of CLIP: it has no {error}. {_REMEDY}") from error
+    # Older files lack these counters, and evaluation does not use them.
     counters = {key for key in network.state_dict() if key.endswith("num_batches_tracked")}
     try:
+        # Not strict: counters may be missing. What else differs is reported below.
         report = network.load_state_dict(weights, strict=False)
     except RuntimeError as error:
         wrong = str(error).strip().splitlines()[-1].strip()
@@ -50,6 +53,7 @@ def _list_names(verb: str, names: list[str]) -> list[str]:
 
 
 def _read_archive_or_dict(path: Path) -> Any:
+    # A plain state dict of PyTorch is a zip file too, without code in it.
     is_archive = zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist())
     return _read_archive(path) if is_archive else load_pickle(path)
 
@@ -87,7 +91,9 @@ class _Numbers(pickle.Unpickler):
 
     def persistent_load(self, reference: Any) -> Tensor:
         """Return the data of a tensor from ("storage", type, record, device, count)."""
+        # The device is left out: the archive was saved from a GPU, and tensors are read on the CPU.
         _, dtype, record, _, count = reference
+        # A copy: bytes cannot be written to, and tensors on them would warn.
         return torch.frombuffer(bytearray(self._record(f"data/{record}")), dtype=dtype, count=count)
 
 
@@ -109,6 +115,7 @@ def _tensor(numbers: Tensor, offset: int, size: tuple[int, ...], stride: tuple[i
 
 def _read_archive(path: Path) -> dict[str, Tensor]:
     with zipfile.ZipFile(path) as archive:
+        # The archive's one folder has the name of the file at the time it was saved.
         folder = archive.namelist()[0].partition("/")[0]
         root = _Numbers(archive.read(f"{folder}/data.pkl"), lambda name: archive.read(f"{folder}/{name}")).load()
     found: dict[str, Tensor] = {}

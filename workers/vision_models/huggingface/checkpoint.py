@@ -29,6 +29,7 @@ class Checkpoint:
     @cached_property
     def folder(self) -> Path:
         """Return the folder of its files; fetched from the hub if need be. Raises UnknownName, MissingPart."""
+        # Before the hub is asked: a mismatch is told by small files, and the weights may be gigabytes.
         if lack := find_mismatch(self.name):
             raise MissingPart(lack)
         return hub.folder(self.name, hub.CHECKPOINT)
@@ -45,6 +46,7 @@ class Checkpoint:
 
         folder = self.folder
         try:
+            # No remote code: a checkpoint comes from the hub, and its Python would run in the worker.
             config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         except Exception as error:
             raise MissingPart(
@@ -72,6 +74,7 @@ class Checkpoint:
 
     def empty(self) -> Any:
         """Build the network without weights, on the device "meta": it computes only shapes, at once."""
+        # Shapes tell which layers there are, without reading gigabytes of weights.
         with torch.device("meta"):
             return self.network_class(self.config).eval()
 
@@ -80,6 +83,7 @@ class Checkpoint:
 
         Raises MissingPart if they are damaged or incomplete, MachineryError if they changed since `revision` was read.
         """
+        # Measurements are stored under the revision, so they must not come from other weights.
         if hub.fingerprint(self.folder, hub.CHECKPOINT) != self.revision:
             raise MachineryError(f"The weights of {self.name} were replaced meanwhile. Restart the worker to use them.")
         network, lacking = self._read()
@@ -99,6 +103,7 @@ class Checkpoint:
                     config=self.config,
                     dtype=torch.float32,  # any other would for a moment be the default of all threads
                     local_files_only=True,
+                    # Pickled weights could otherwise run code.
                     weights_only=True,
                     output_loading_info=True,
                 )

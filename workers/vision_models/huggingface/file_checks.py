@@ -56,6 +56,7 @@ def find_mismatch(name: str) -> str:
 def _fault(path: Path) -> str:
     """Say how a file is damaged; "" if it is not, as far as its header tells."""
     with path.open("rb") as file:
+        # A clone without Git LFS leaves small text files in place of the weights.
         if git_lfs.is_pointer(file.read(64)):
             return f"is {git_lfs.EXPLAINED}"
     if path.suffix == ".json":
@@ -85,6 +86,7 @@ def _fault_of_pickle(path: Path) -> str:
         with path.open("rb") as file:
             return "" if file.read(1) == b"\x80" else "is damaged: it is no file of PyTorch, or cut short"
     try:
+        # An unknown class in a pickle means that loading it would run code.
         asked = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     except Exception as error:  # noqa: BLE001 - whatever a damaged file raises
         return f"is damaged: {str(error).partition(chr(10))[0][:200]}"

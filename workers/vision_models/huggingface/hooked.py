@@ -1,7 +1,4 @@
-"""Read and replace a network's layers by hooks: the common part of models of transformers and plain modules.
-
-A subclass says how its network is loaded, how images become its input and which layers it has.
-"""
+"""Read and replace a network's layers by hooks: the common part of models of transformers and plain modules."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.model_cache import Slot, in_batches
+from workers.model_cache import Slot, map_in_batches
 from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_rewritable
 from workers.vision_models.huggingface.layers import NetworkLayers
 from workers.vision_models.huggingface.reading import grad_cam, read_layers, read_output
@@ -39,7 +36,7 @@ class Preparation(Protocol):
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """What all calls share once the network is opened."""
+    """The opened network and its taps, shared by all calls."""
 
     preparation: Preparation
     slot: Slot[Any]
@@ -65,6 +62,7 @@ class HookedModel(ABC):
 
     def _open(self) -> OpenedNetwork:
         """Return what all calls share. The first call creates it."""
+        # Under the lock, or two first calls would load the network twice.
         with self._lock:
             if self._parts is None:
                 self._parts = self._look()
@@ -85,7 +83,7 @@ class HookedModel(ABC):
         """
         self._open().layout.check(self.name, layers)
         units = {info.name: info.units for info in self.layers()}
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._read(batch, layers)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._read(batch, layers)])
         parts = parts or [{layer: torch.empty(0, units[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
@@ -124,7 +122,7 @@ class HookedModel(ABC):
         if logits is None or not 0 <= unit < logits.units:
             what = f"classes from 0 to {logits.units - 1}" if logits else "no classes"
             raise UnknownName(f"{self.name} has {what}, so it knows no class {unit}.")
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._evidence(batch, unit)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._evidence(batch, unit)])
         if not parts:
             return np.empty(0, np.float32), np.empty((0, 1, 1), np.float32)
         probabilities, maps = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -1,7 +1,7 @@
-"""Finds the layers of a network of transformers, their names and their layout.
+"""Find the layers of a network of transformers, their names and their layout.
 
-The layers are found from what every module returns for blank images. For a known architecture, the layers that
-papers use are listed; for any other, every module that returns a map. `reading` reads the layers.
+For a known architecture, the layers that papers use are listed; for any other, every module that returns a map.
+`reading` reads the layers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from workers.vision_models.huggingface.tensors import (
     Size,
     TensorLayout,
     TokenLayouts,
+    convert_to_maps,
     count_units,
     find_layout,
     tensor_in,
-    to_maps,
 )
 
 LOGITS = "logits"
@@ -38,6 +38,7 @@ MAX_NAMED = 40
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
 BLOCKS = ("pvt", "poolformer")  # no module is a stage: its blocks are
 MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
+# The first pattern that fits decides, so particular architectures come before what holds for any.
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
     (RESNET, r"embedder", "stem"),
@@ -63,6 +64,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
 _DOUBT = ", which are not a map, or have unknown positions in the image"
+# Names that transformers gives the inner layers of a block, in any architecture.
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
 LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
@@ -108,19 +110,23 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
     `chosen` maps names to module paths of the layers to list, instead of finding them; modules without maps go to
     `others`.
     """
+    # Blank images suffice: only shapes are looked at.
     outputs, result = _outputs(network, size, channels)
     tokens = TokenLayouts.of(network, outputs, size, getattr(network.config, "num_queries", 0))
     modules = dict(network.named_modules())
     found: dict[str, LayerTap] = {}
     wide: dict[str, LayerTap] = {}
+    # 1. Every module that ran once and gave a map is a candidate.
     for path, output in outputs.items():
         tensor = tensor_in(output)
         layout = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, tokens)
         if tensor is not None and layout:
             info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, layout))
             found[path] = LayerTap(info, layout)
-            if to_maps(tensor, layout)[0, 0].numel() > 1:
+            # A map of one place, as after pooling, does not tell where.
+            if convert_to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
+    # 2. List the chosen layers, those that papers use, or else every map of more than one place.
     if chosen:
         taps = {
             name: LayerTap(replace(found[path].info, name=name), found[path].layout)
@@ -128,9 +134,11 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
             if path in found
         }
     else:
+        # Identity and dropout repeat the map of the module before them.
         taps = _name_layers(found, network) or {
             path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
         }
+    # 3. Say of the others why they are not layers.
     listed = {tap.info.path for tap in taps.values()}
     others = {path: f"no tensor but {type(output).__name__}" for path, output in outputs.items() if path not in listed}
     for path in others:
@@ -141,16 +149,16 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
 
 
 def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
-    """Return the arguments of the network's call. Positions are interpolated for images of another size than its own.
-
-    A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
-    """
+    """Return the arguments of the network's call."""
     config, takes = _vision(network), signature(network.forward).parameters
     own = getattr(config, "image_size", None)
     own_size = tuple(own) if isinstance(own, list | tuple) else (own, own)
+    # Positions are interpolated for images of another size than the network's own.
     stretch = own is not None and own_size != tuple(pixels.shape[2:])
     more: dict[str, Any] = {"interpolate_pos_encoding": True} if stretch and "interpolate_pos_encoding" in takes else {}
+    # A network that hides and shuffles patches at random, such as ViT-MAE, gets noise that leaves all in place.
     if "noise" in takes and _patch(config):
+        # Ascending noise: such a network sorts its patches by it.
         tokens = (pixels.shape[2] // _patch(config)) * (pixels.shape[3] // _patch(config))
         more["noise"] = torch.arange(tokens, device=pixels.device, dtype=torch.float32).expand(len(pixels), tokens)
     return {"pixel_values": pixels, **more}
@@ -165,6 +173,8 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
     """Return the output of each module that runs once for blank images, in order, and the network's output."""
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
+    # Two images, so that the dimension of the batch is told from others of size 1.
+    # In the network's own precision and place: "meta" computes shapes alone.
     pixels = torch.zeros(BLANKS, channels, *size, dtype=weight.dtype, device=weight.device)
 
     def listen(path: str, module: nn.Module) -> RemovableHandle:
@@ -172,9 +182,11 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
 
     with torch.no_grad(), ExitStack() as hooks:
         for path, module in network.named_modules():
+            # The root's own output is the result.
             if path:
                 hooks.enter_context(listen(path, module))
         result = network(**forward_arguments(network, pixels))
+    # A module that runs several times, such as a shared activation, has no one output.
     return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
 
 
@@ -183,11 +195,13 @@ def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, Layer
     kind, own = network.config.model_type, f"{network.base_model_prefix}."
     named: dict[str, LayerTap] = {}
     for path, tap in found.items():
+        # The same encoder has other prefixes in front of it with a head, or inside CLIP.
         inner = path.removeprefix(own).removeprefix("vision_model.")
         for kinds, pattern, name in NATURAL:
             if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
                 known = match.expand(name)
                 info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
+                # Of several paths with one name the first is computed first.
                 named.setdefault(info.name, LayerTap(info, tap.layout))
                 break
     return named
@@ -204,18 +218,17 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
     if not scale:
         return None
     names = tuple(str((network.config.id2label or {}).get(unit, f"class {unit}")) for unit in range(units))
+    # The head's path is only named if it is clear which module it is.
     heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
     return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names, scale)
 
 
 def scale_of(config: Any) -> Scale:
-    """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes.
-
-    A single logit is a class by itself, because a softmax over one is always 1.
-    """
+    """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
         return ""
+    # A single logit is a class by itself: a softmax over one is always 1.
     return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
 
 
@@ -224,6 +237,7 @@ def _evidence(wide: dict[str, LayerTap]) -> LayerTap | None:
     last = next(reversed(wide.values()), None)
     if last is None or not last.layout.extra:
         return last
+    # A class token takes from the maps only until its last mixing; what comes after cannot change the class.
     return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
 
 

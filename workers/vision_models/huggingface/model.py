@@ -52,10 +52,12 @@ class HuggingFaceModel(HookedModel):
     def _look(self) -> OpenedNetwork:
         _ = self._checkpoint.network_class  # first, since it says best what is wrong
         preparation = ImagePreparation(self._checkpoint.folder)
+        # The slot reads weights only when it is entered, so listing layers does not wait for them.
         slot = self._settings.model_cache.slot(
             f"{self.name} {self.revision}",
             lambda: self._checkpoint.load(self._settings.device, self._precision),
         )
+        # Layers are found without weights if possible; gigabytes are read only if the network computes with numbers.
         try:
             layout = find_layers(self._checkpoint.empty(), preparation.size)
         except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
@@ -66,6 +68,7 @@ class HuggingFaceModel(HookedModel):
     def _find_layers(self, network: Any, size: tuple[int, int]) -> NetworkLayers:
         try:
             return find_layers(network, size)
+        # Not the model's fault: it can be tried again with more memory.
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, ValueError, TypeError, AttributeError) as error:

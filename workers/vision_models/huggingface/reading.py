@@ -1,4 +1,4 @@
-"""Reads layers of a network of transformers, its output, and the evidence for a class. Hooks last for one forward pass.
+"""Read layers of a network of transformers, its output, and the evidence for a class. Hooks last for one forward pass.
 
 The caller holds the network's lock. Raises MachineryError if a network returns NaN or infinities.
 """
@@ -14,7 +14,7 @@ import torch
 from workers.errors import MachineryError, MissingPart
 from workers.protocols import Rewrite, probabilities
 from workers.vision_models.huggingface.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
-from workers.vision_models.huggingface.tensors import tensor_in, to_maps
+from workers.vision_models.huggingface.tensors import convert_to_maps, tensor_in
 from workers.weights import check_finite
 
 
@@ -26,15 +26,17 @@ def read_layers(
 
     def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
         def copy_output(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
-            maps = to_maps(output, tap.layout)
+            maps = convert_to_maps(output, tap.layout)
             found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
 
         return copy_output
 
+    # Logits have no tap: they are read from the result.
     taps = [(name, layout.taps[name]) for name in layers if name != LOGITS]
     with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in taps]):
         result = network(**forward_arguments(network, pixels))
     if LOGITS in layers:
+        # Logits are no module's map, so they come from the result.
         found[LOGITS] = result.logits.float()[:, :, None, None]
     for name in layers:
         check_finite(found[name], name, model)
@@ -56,8 +58,9 @@ def read_output(
 
     def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
         def replace_maps(output: torch.Tensor) -> torch.Tensor:
+            # A clone: the output may be shared with other modules, and gradients need it unchanged.
             new = output.clone()
-            maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
+            maps = convert_to_maps(new, tap.layout)  # a view, so writing there changes `new`
             maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
             return new
 
@@ -71,6 +74,7 @@ def read_output(
     if not isinstance(found, torch.Tensor):
         raise MissingPart(f"{model} gives neither classes nor a last hidden state. Choose another model.")
     if not layout.logits:
+        # Tokens (batch, tokens, units) or a map: either way the mean over the positions.
         found = found.mean(1) if found.ndim == 3 else found.mean((2, 3))
     check_finite(found, "the output", model)
     return found.float()
@@ -81,8 +85,7 @@ def grad_cam(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the probability of a class (batch,) and the map of what speaks for it (batch, height, width), at least 0.
 
-    The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2): the activations of the last maps, each
-    weighted by the mean gradient of the class's logit with respect to it, summed, and cut off below 0.
+    The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2).
     """
     tap = layout.evidence
     if tap is None:
@@ -90,13 +93,16 @@ def grad_cam(
     kept: list[torch.Tensor] = []
 
     def grow(output: torch.Tensor) -> torch.Tensor:
+        # Detached: gradients are wanted with respect to the map, not to the weights before it.
         kept.append(output.detach().requires_grad_())
         return kept[0].clone()  # what follows may write into its input, which a leaf forbids
 
     with torch.enable_grad(), _hook(network, [(tap, grow)]):
         logits = network(**forward_arguments(network, pixels)).logits.float()
+        # Summed over the images: none depends on another, so each gets its own gradient.
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
-    activations, slopes = (to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
+    activations, slopes = (convert_to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
+    # The activations, each weighted by the mean gradient of the logit with respect to it, summed, and cut off below 0.
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
     check_finite(shares, LOGITS, model)
@@ -114,6 +120,7 @@ def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor],
         def called(_: Any, __: Any, output: Any) -> Any:
             tensor = tensor_in(output)
             new = None if tensor is None else call(tensor)
+            # Modules of transformers often return tuples; only the tensor in front is the map.
             return (new, *output[1:]) if new is not None and isinstance(output, tuple) else new
 
         return called

@@ -1,7 +1,6 @@
-"""Finds the layout of modules' outputs, and converts them to maps (batch, units, height, width).
+"""Find the layout of modules' outputs, and convert them to maps (batch, units, height, width).
 
-Sizes are (height, width). Positions of tokens are never guessed from their number alone: rows and columns come from
-a convolution of the network, and tokens without a position from its parameters.
+Sizes are (height, width).
 """
 
 from __future__ import annotations
@@ -57,12 +56,15 @@ class TokenLayouts:
         grids: dict[Size, None] = {}
         for path, output in outputs.items():
             tensor = tensor_in(output)
+            # Only convolutions lay an image out; other outputs of four dimensions may be attention.
             if not isinstance(modules[path], nn.Conv2d) or tensor is None or tensor.ndim != 4:
                 continue
             if _fits((tensor.shape[2], tensor.shape[3]), size):
                 rows, columns = tensor.shape[2:]
+                # Each merging halves the grid, so the same network has several.
                 for _ in range(1 + mergings):
                     grids[rows, columns] = None
+                    # Rounded up: an odd side is padded before it is merged.
                     rows, columns = (rows + 1) // 2, (columns + 1) // 2
         counts: dict[str, list[int]] = {}
         for path, weight in network.named_parameters():
@@ -74,8 +76,12 @@ class TokenLayouts:
 
     def find(self, tokens: int) -> TensorLayout | None:
         """Return the layout of this many tokens; None if unknown."""
+        # Never guessed from the number of tokens alone: rows and columns come from a convolution, tokens without a
+        # position from the parameters.
+        # The plain grid comes first: patches alone, without other tokens.
         for front, behind in ((0, 0), *self.extra):
             for rows, columns in self.grids:
+                # Tokens of queries have no place in the image, even if their number fits a grid.
                 if tokens == front + rows * columns + behind and 1 < tokens != self.queries:
                     return TensorLayout("tokens", (rows, columns), front, behind)
         return None
@@ -94,10 +100,12 @@ def find_layout(
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
+        # With one number a token there is no unit to tell from another.
         return tokens.find(output.shape[1]) if output.shape[2] > 1 else None
     if output.ndim != 4:
         return None
     _, a, b, c = output.shape
+    # A linear layer has its units in the last dimension, even if the others look like a map.
     if not isinstance(module, nn.Linear) and _fits((b, c), size):
         return TensorLayout("first")
     return TensorLayout("last") if _fits((a, b), size) else None
@@ -107,7 +115,7 @@ def count_units(output: torch.Tensor, layout: TensorLayout) -> int:
     return output.shape[1] if layout.form == "first" else output.shape[-1]
 
 
-def to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
+def convert_to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
     """Return a view of the output as maps (batch, units, height, width), without tokens that have no place."""
     if layout.form == "first":
         return output
@@ -121,4 +129,5 @@ def _fits(area: Size, size: Size) -> bool:
     """True if a map of `area` covers an image of `size`: not finer, and of the same proportions up to rounding."""
     height, width = size
     rows, columns = area
+    # Of the same proportions, up to rounding on either side.
     return rows <= height and columns <= width and abs(rows * width - columns * height) <= max(height, width)

@@ -18,7 +18,7 @@ from PIL.Image import Image
 
 from workers import registry
 from workers.errors import MachineryError, MissingPart, RequestError
-from workers.model_cache import in_batches
+from workers.model_cache import map_in_batches
 from workers.protocols import (
     Box,
     LabSettings,
@@ -52,6 +52,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
     """
     card = find_card(settings.state, name)
     below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
+    # An auto-encoder means nothing on other weights than those it was trained on.
     check_weights(card, below.revision)
     return SparseModel(settings, card, below)
 
@@ -68,6 +69,7 @@ class SparseModel:
         self._keeps_error = True
         self._settings = settings
         self._path = find_path(settings.state, card.name)
+        # Remembered, since weights are loaded later and may be unloaded and loaded again.
         self._written = _time_of(self._path)
         self._scale = next(info.scale for info in below.layers() if info.name == card.layer)
         self._slot = settings.model_cache.slot(
@@ -114,6 +116,7 @@ class SparseModel:
 
     def _read_below(self, images: Sequence[Image]) -> torch.Tensor:
         """Return the layer's own maps, (batch, units, height, width)."""
+        # As in training: auto-encoders of logits learned from probabilities.
         return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
 
     def outputs(
@@ -131,9 +134,10 @@ class SparseModel:
                 "an auto-encoder of another model."
             )
         below = cast("RewritableModel", self._below)
+        # With its error added, an unchanged reconstruction is the layer itself.
         if rewrite is None and self._keeps_error:
             return below.outputs(images, layer, gradients=gradients)
-        with self.lift(rewrite or _keep) as replace:
+        with self.lift(rewrite or _keep_copy) as replace:
             return below.outputs(images, layer, replace, gradients=gradients)
 
     @contextmanager
@@ -146,6 +150,7 @@ class SparseModel:
 
     def drop_error(self) -> SparseModel:
         """Return a model whose layer is replaced by the latents' reconstruction, without the unexplained rest."""
+        # A shallow copy shares weights and lock.
         bare = copy(self)
         bare._keeps_error = False
         return bare
@@ -164,13 +169,15 @@ class SparseModel:
 
     def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         self._check_file()
-        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
+        parts = map_in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
+        # For no images too the shape must be right: an empty batch is encoded.
         return torch.cat(parts) if parts else self._encode([], latents)
 
     def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         """Return (batch, latents, height, width)."""
         found = self._read_below(images)
         batch, units, height, width = found.shape
+        # Each position is one sample: an auto-encoder knows nothing of the image.
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
         with self._slot as network, torch.no_grad():
             positions = positions.to(network.decoder.device)  # the model below may give its maps on the processor
@@ -178,7 +185,7 @@ class SparseModel:
         return active.reshape(batch, height, width, active.shape[1]).permute(0, 3, 1, 2).contiguous()
 
 
-def _keep(maps: torch.Tensor) -> torch.Tensor:
+def _keep_copy(maps: torch.Tensor) -> torch.Tensor:
     return maps
 
 

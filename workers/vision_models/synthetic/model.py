@@ -41,6 +41,7 @@ def load(settings: LabSettings, name: str) -> SyntheticModel:
     """Return the neurons on the detector called `name`. Raises UnknownName with the existing detectors, MissingPart."""
     detector: Detector = registry.load(registry.DETECTORS, name)(settings)
     own: Mapping[str, str] | None = getattr(detector, "neurons", None)
+    # A detector that knows few concepts brings neurons of its own; others get the paper's table.
     table = RELEASED_NEURONS if name == PAPER else build_table(**own) if own else TABLE_A4
     return SyntheticModel(detector, table, settings.batch_size, published=name == PAPER)
 
@@ -58,9 +59,10 @@ class SyntheticModel:
 
     def __init__(self, detector: Detector, table: NeuronTable, batch_size: int, *, published: bool = False) -> None:
         self.name = f"synthetic:{detector.name}"
+        # Part of the revision: other neurons or another dilation give other maps, which must not be mixed in an index.
         made = f"{table} {GRID} {f'{PUBLISHED_SIDE} {PUBLISHED_STEPS}' if published else REACH}"
         self.revision = f"{detector.revision}-{sha256(made.encode()).hexdigest()[:8]}"
-        self._on_grid = _dilated_as_published if published else _on_grid
+        self._on_grid = _dilate_as_published if published else _resize_to_grid
         self._detector = detector
         self._table = table
         self._batch_size = batch_size
@@ -85,6 +87,7 @@ class SyntheticModel:
 
     def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, ConceptMask]]:
         """Return which of the neurons' concepts each image shows."""
+        # Each concept once: detection is the slow part.
         concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
         found: list[dict[str, ConceptMask]] = []
         for start in range(0, len(images), self._batch_size):
@@ -92,23 +95,26 @@ class SyntheticModel:
                 seen = {}
                 for concept, here in places.items():
                     if here:
+                        # Mean, not maximum, as in the published code; so it stays in [0, 1].
                         value = sum(each.confidence for each in here) / len(here)
                         seen[concept] = ConceptMask(value, self._on_grid(each.mask for each in here))
                 found.append(seen)
         return found
 
 
-def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _resize_to_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return the union of the masks, dilated, (56, 56). A cell belongs to a mask if any of its pixels does."""
+    # Maximum, not mean: small objects must not vanish on the grid.
     cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
     together = torch.stack(cells).amax(0)  # (1, 56, 56)
     wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
     return wide[0].numpy() > 0
 
 
-def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _dilate_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return the same, (56, 56), dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
     pool, side = torch.nn.functional.max_pool2d, (PUBLISHED_SIDE, PUBLISHED_SIDE)
+    # Nearest pixels, so masks stay 0 or 1.
     scaled = [torch.nn.functional.interpolate(torch.from_numpy(mask).float()[None, None], side) for mask in masks]
     wide = torch.cat(scaled).amax(0)
     for _ in range(PUBLISHED_STEPS):  # the ellipse: three rows of 5 pixels, and one pixel above and below

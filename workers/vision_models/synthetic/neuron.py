@@ -45,6 +45,7 @@ class Neuron:
         A or B: whichever is present; for both, the mean value and the union of the masks. A | B: A, if B is present
         too.
         """
+        # Built anew for each image: the published code carries state from one label to the next.
         present = [seen[concept] for concept in self.concepts if concept in seen]
         if self.kind == "conditional":
             return present[0] if len(present) == len(self.concepts) else None

@@ -29,7 +29,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 """ImageNet's mean and deviation by channel."""
 CROP = CentreCrop(224, 256, Image.Resampling.BILINEAR, MEAN, DEVIATION)
-"""What torchvision prescribes for IMAGENET1K_V1."""
+"""Preprocessing of torchvision for IMAGENET1K_V1."""
 FILE_OF_PAPER = "resnet152-394f9c45.pth"
 PAPER = "timm/resnet152.tv_in1k"
 
@@ -78,6 +78,7 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         if called:
             return f"torchvision's own file of {called}, by its hash"
         known = "in another form than torchvision's own, so that nothing proves which weights they are"
+        # The hash in the names is of .pth files; safetensors of the same weights have another one.
         if path.suffix != ".safetensors":
             known = "in a file that torchvision did not publish, by its hash"
         has_head = any(layer.kind == "logit" for layer in self.layers())
@@ -97,10 +98,12 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         """Return the class names from a config.json of transformers beside the weights; empty if it does not name
         each class."""
         try:
+            # Keys of JSON objects are text.
             named = json.loads((self._path().parent / "config.json").read_text("utf-8"))["id2label"]
             names = tuple(str(named[str(unit)]) for unit in range(len(named)))
         except (OSError, ValueError, KeyError, TypeError):
             return ()
+        # A config of another head would name the wrong classes.
         return names if len(names) == count else ()
 
     def _crop(self, network: ResNet) -> CentreCrop:  # noqa: ARG002 - it is the same for all

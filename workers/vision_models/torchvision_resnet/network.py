@@ -28,6 +28,7 @@ class Inside:
         """Return that of the first bottleneck, which all share. Raises ValueError for shapes that no convolution
         has."""
         weight = weights.get("layer1.0.conv2.weight")
+        # Basic blocks have no third convolution, and no variants.
         if weight is None or weight.ndim != 4 or "layer1.0.conv3.weight" not in weights:
             return PLAIN
         channels, of_group = weight.shape[:2]
@@ -65,9 +66,11 @@ class ResNetBottleneck(nn.Module):
 
     def __init__(self, inputs: int, inner: int, stride: int, inside: Inside = PLAIN) -> None:
         super().__init__()
+        # A Fraction, since floats could fall below a whole number and lose a channel.
         channels = int(inner * inside.times)
         self.conv1 = nn.Conv2d(inputs, channels, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(channels)
+        # Here and not in conv1 as in the paper: torchvision's v1.5.
         self.conv2 = nn.Conv2d(channels, channels, 3, stride, 1, groups=inside.groups, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
         self.conv3 = nn.Conv2d(channels, inner * self.expansion, 1, bias=False)
@@ -103,6 +106,7 @@ class ResNet(nn.Module):
         self.widths = {"conv1": width}
         inputs = width
         for at, name in enumerate(STAGES):
+            # The width doubles with each stage, and every stage after the first halves the side.
             inner = width * 2**at
             first = block(inputs, inner, 1 if at == 0 else 2, inside)
             inputs = self.widths[name] = inner * block.expansion
@@ -115,6 +119,7 @@ class ResNet(nn.Module):
         """Build a network with the sizes of these weights. Raises KeyError or ValueError for weights of another
         network."""
         block = ResNetBottleneck if "layer1.0.conv3.weight" in weights else BasicBlock
+        # Block numbers are the second part of each name: "layer1.0.conv1.weight".
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         if absent := [name for name in STAGES if not depths[name]]:
             raise KeyError(f"{absent[0]}.0.conv1.weight")
@@ -141,4 +146,5 @@ class ResNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return logits (batch, classes); without a head the means of layer4 (batch, units)."""
         found = self.maps(x)
+        # Logits are maps of 1 x 1, so the mean only removes two dimensions.
         return found.get("logits", found[STAGES[-1]]).mean((2, 3))

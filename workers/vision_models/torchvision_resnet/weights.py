@@ -1,4 +1,4 @@
-"""Reads torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
+"""Read torchvision's ResNets from safetensors or a PyTorch checkpoint, with or without a head, and names published
 files.
 
 Code in a file is never run, and no file or archive larger than any ResNet is opened.
@@ -41,21 +41,25 @@ PUBLISHED: Mapping[str, str] = {
 
 def load(path: Path) -> ResNet:
     """Return the network with the weights of a file. Raises MissingPart if it cannot be read or holds other weights."""
+    # Before anything is unpacked: a small archive may unpack to fill the memory.
     if _bytes(path) > MAX_BYTES:
         raise MissingPart(f"{path} holds over {MAX_BYTES:,} bytes, more than any ResNet. Name the file of one.")
     weights = read_state_dict(path, ANCHOR, "ResNet of torchvision", _REMEDY)
+    # Half precision is widened; integers are counters of batch norm.
     floats = {
         name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
     }
     try:
-        with torch.device("meta"):  # without numbers of its own: they are about to come from the weights
+        with torch.device("meta"):  # without values: they come from the weights
             network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
         raise MissingPart(f"{path} holds no ResNet of torchvision: it has no {error}. {_REMEDY}") from error
     except ValueError as error:
         raise MissingPart(f"{path} holds no ResNet of torchvision: {error}. {_REMEDY}") from error
+    # Old files lack these counters, and evaluation does not use them.
     counters = {key: torch.tensor(0) for key in network.state_dict() if key.endswith("num_batches_tracked")}
     try:
+        # Assigned, not copied: a network on "meta" has no memory to copy to.
         network.load_state_dict(counters | floats, strict=True, assign=True)
     except RuntimeError as error:
         wrong = str(error).strip().splitlines()[1].strip()
@@ -72,12 +76,15 @@ def _find_parts(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     If it is not clear which layer is the head, it is left out.
     """
     trunk = {name: value for name, value in weights.items() if _OF_THE_TRUNK.match(name)}
+    # What is not in the trunk belongs to some head, under any name.
     behind = {name.rpartition(".")[0] for name in weights if name not in trunk}
     usual = {layer for layer in behind if layer.partition(".")[0] == HEAD}
+    # Two heads, such as that of a pretext task: which one is meant is a guess.
     if len(candidates := usual or behind) != 1:
         return trunk
     (layer,) = candidates
     weight, bias = weights.get(f"{layer}.weight"), weights.get(f"{layer}.bias")
+    # A head of several layers, or one without a bias, is not `fc`.
     if weight is None or bias is None or weight.ndim != 2 or bias.shape != weight.shape[:1]:
         return trunk
     return trunk | {f"{HEAD}.weight": weight, f"{HEAD}.bias": bias}
@@ -89,4 +96,5 @@ def _bytes(path: Path) -> int:
     if not zipfile.is_zipfile(path):
         return size
     with zipfile.ZipFile(path) as archive:
+        # The unpacked size: compressed zeros need next to no space in the file.
         return max(size, sum(each.file_size for each in archive.infolist()))
